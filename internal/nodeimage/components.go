@@ -1,0 +1,266 @@
+package nodeimage
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"service-dataplane/internal/command"
+)
+
+// componentPath is where the binary of all Kubernetes components lies, in the
+// node and in the component images.
+const componentPath = "/usr/local/bin/kubernetes"
+
+// entry is one file of an image layer.
+type entry struct {
+	path string // absolute, in the image
+	from string // file on this host; "" for a link
+	link string // target of a symbolic link
+}
+
+// unpackImages builds the images a kubeadm cluster starts and unpacks them
+// into the node's containerd store, so that no node has to.
+func (b *build) unpackImages(ctx context.Context) error {
+	archive := b.path("root", "component-images.tar")
+	if err := b.writeComponentImages(ctx, archive); err != nil {
+		return err
+	}
+	b.show.Detail("containerd unpacks")
+	// A namespace of its own takes its mounts and processes with it. Once a
+	// layer is unpacked its blob is never read again: containerd does the
+	// same where discard_unpacked_layers is set.
+	const script = `
+		mount -t proc proc /proc
+		containerd --root /var/lib/containerd --state /run/containerd-build --address /run/build.sock --log-level warn &
+		ctr="ctr --address /run/build.sock --namespace k8s.io"
+		for i in $(seq 100); do $ctr version >/dev/null 2>&1 && break; sleep 0.1; done
+		$ctr images import /component-images.tar >/dev/null
+		$ctr content ls -q | while read -r digest; do
+			size=$($ctr content ls | awk -v d="$digest" '$1 == d {print $2}')
+			case $size in *MB | *MiB | *GB | *GiB) $ctr content rm "$digest" >/dev/null ;; esac
+		done
+		kill %1 && wait %1 || true`
+	err := command.Run(ctx, command.Command{Argv: []string{
+		"unshare", "--mount", "--pid", "--fork", "--kill-child",
+		"chroot", b.path("root"), "bash", "-euo", "pipefail", "-c", script}})
+	if err := errors.Join(err, os.Remove(archive)); err != nil {
+		return err
+	}
+	for _, left := range []string{"run/containerd-build", "run/build.sock", "run/build.sock.ttrpc"} {
+		if err := os.RemoveAll(b.path("root", left)); err != nil {
+			return err
+		}
+	}
+	return b.linkComponents()
+}
+
+// linkComponents makes the node's own kubelet, kubeadm and kubectl the file
+// that the component images hold: the image carries it once.
+func (b *build) linkComponents() error {
+	pattern := b.path("root", "var/lib/containerd/io.containerd.snapshotter.v1.overlayfs/snapshots/*/fs", componentPath)
+	found, _ := filepath.Glob(pattern)
+	if len(found) != 1 {
+		return fmt.Errorf("%s matches %d files, want the one of the shared layer", pattern, len(found))
+	}
+	return os.Link(found[0], b.path("root", componentPath))
+}
+
+func (b *build) writeComponentImages(ctx context.Context, archive string) error {
+	kubernetes := []entry{{path: componentPath, from: b.path("bin", "kubernetes")}}
+	for _, component := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler"} {
+		kubernetes = append(kubernetes, entry{path: filepath.Join(filepath.Dir(componentPath), component), link: componentPath})
+	}
+	proxyFiles, err := b.kubeProxyFiles(ctx)
+	if err != nil {
+		return err
+	}
+	base, err := layer(kubernetes)
+	if err != nil {
+		return err
+	}
+	proxy, err := layer(proxyFiles)
+	if err != nil {
+		return err
+	}
+	coredns, err := layer([]entry{{path: "/coredns", from: b.path("bin", "coredns")}})
+	if err != nil {
+		return err
+	}
+	pause, err := layer([]entry{{path: "/pause", from: b.path("bin", "pause")}})
+	if err != nil {
+		return err
+	}
+	recipes := map[string]struct {
+		layers     []v1.Layer
+		entrypoint []string
+	}{
+		"kube-apiserver":          {layers: []v1.Layer{base}},
+		"kube-controller-manager": {layers: []v1.Layer{base}},
+		"kube-scheduler":          {layers: []v1.Layer{base}},
+		"etcd":                    {layers: []v1.Layer{base}},
+		"kube-proxy":              {layers: []v1.Layer{base, proxy}},
+		"coredns":                 {layers: []v1.Layer{coredns}, entrypoint: []string{"/coredns"}},
+		"pause":                   {layers: []v1.Layer{pause}, entrypoint: []string{"/pause"}},
+	}
+	references, err := b.imageNames(ctx)
+	if err != nil {
+		return err
+	}
+	images := map[name.Reference]v1.Image{}
+	for _, reference := range references {
+		component := filepath.Base(reference.Context().RepositoryStr())
+		recipe, ok := recipes[component]
+		if !ok {
+			return fmt.Errorf("kubeadm wants an image %s that this builder cannot make", reference)
+		}
+		b.show.Detail("%s", reference)
+		image, err := mutate.AppendLayers(empty.Image, recipe.layers...)
+		if err != nil {
+			return err
+		}
+		file, err := image.ConfigFile()
+		if err != nil {
+			return err
+		}
+		file = file.DeepCopy()
+		file.OS, file.Architecture = "linux", b.in.Arch
+		file.Config.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+		file.Config.Entrypoint = recipe.entrypoint
+		if images[reference], err = mutate.ConfigFile(image, file); err != nil {
+			return err
+		}
+	}
+	return tarball.MultiRefWriteToFile(archive, images)
+}
+
+// imageNames asks kubeadm which images a cluster of its version starts, and
+// kind's containerd configuration for the sandbox image.
+func (b *build) imageNames(ctx context.Context) ([]name.Reference, error) {
+	kubeadm := b.path("bin", "kubeadm")
+	if err := os.Symlink("kubernetes", kubeadm); err != nil {
+		return nil, err
+	}
+	list, err := command.Output(ctx, kubeadm, "config", "images", "list", "--kubernetes-version", kubernetesVersion)
+	if err != nil {
+		return nil, err
+	}
+	names := strings.Fields(list)
+	config, err := os.ReadFile(b.path("root", "etc/containerd/config.toml"))
+	if err != nil {
+		return nil, err
+	}
+	sandbox := regexp.MustCompile(`sandbox_image = "([^"]+)"`).FindSubmatch(config)
+	if sandbox == nil {
+		return nil, fmt.Errorf("kind's containerd configuration names no sandbox_image")
+	}
+	names = append(names, string(sandbox[1]))
+
+	references := make([]name.Reference, len(names))
+	for i, n := range names {
+		if references[i], err = name.ParseReference(n); err != nil {
+			return nil, err
+		}
+	}
+	return references, nil
+}
+
+// kubeProxyFiles are the files of kube-proxy-files.txt with the shared
+// libraries they load, and the names iptables is called by.
+func (b *build) kubeProxyFiles(ctx context.Context) ([]entry, error) {
+	patterns, err := readList(filepath.Join(b.repo, "images", "node", "kube-proxy-files.txt"))
+	if err != nil {
+		return nil, err
+	}
+	root := b.path("root")
+	var entries []entry
+	var binaries []string
+	for _, pattern := range patterns {
+		found, _ := filepath.Glob(filepath.Join(root, pattern))
+		if len(found) == 0 {
+			return nil, fmt.Errorf("kube-proxy-files.txt: nothing in the root file system matches %s", pattern)
+		}
+		for _, file := range found {
+			inRoot := strings.TrimPrefix(file, root)
+			entries = append(entries, entry{path: inRoot, from: file})
+			if strings.Contains(inRoot, "/bin/") || strings.Contains(inRoot, "/sbin/") {
+				binaries = append(binaries, inRoot)
+			}
+		}
+	}
+	libraries, err := command.Output(ctx, append([]string{"chroot", root, "ldd"}, binaries...)...)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	for _, match := range regexp.MustCompile(`(/\S+) \(0x`).FindAllStringSubmatch(libraries, -1) {
+		library := match[1]
+		if seen[library] {
+			continue
+		}
+		seen[library] = true
+		real, err := filepath.EvalSymlinks(filepath.Join(root, library))
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, entry{path: library, from: real})
+	}
+	for link, target := range map[string]string{
+		"iptables": "xtables-nft-multi", "iptables-save": "xtables-nft-multi", "iptables-restore": "xtables-nft-multi",
+		"ip6tables": "xtables-nft-multi", "ip6tables-save": "xtables-nft-multi", "ip6tables-restore": "xtables-nft-multi",
+		"modprobe": "/usr/bin/kmod",
+	} {
+		entries = append(entries, entry{path: "/usr/sbin/" + link, link: target})
+	}
+	return entries, nil
+}
+
+// layer is the uncompressed, reproducible layer of the entries. It is written
+// to no disk: its bytes are read again from the files they come from.
+func layer(entries []entry) (v1.Layer, error) {
+	return tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+		reader, writer := io.Pipe()
+		go func() { writer.CloseWithError(writeTar(writer, entries)) }()
+		return reader, nil
+	}, tarball.WithCompressionLevel(gzip.BestSpeed))
+}
+
+func writeTar(w io.Writer, entries []entry) error {
+	out := tar.NewWriter(w)
+	for _, e := range entries {
+		header := &tar.Header{Name: strings.TrimPrefix(e.path, "/"), Mode: 0o755, Format: tar.FormatPAX}
+		if e.from == "" {
+			header.Typeflag, header.Linkname = tar.TypeSymlink, e.link
+			if err := out.WriteHeader(header); err != nil {
+				return err
+			}
+			continue
+		}
+		content, err := os.ReadFile(e.from)
+		if err != nil {
+			return err
+		}
+		header.Typeflag, header.Size = tar.TypeReg, int64(len(content))
+		if err := out.WriteHeader(header); err != nil {
+			return err
+		}
+		if _, err := io.Copy(out, bytes.NewReader(content)); err != nil {
+			return err
+		}
+	}
+	return out.Close()
+}

@@ -1,0 +1,178 @@
+package nftables
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"service-dataplane/pkg/collect"
+)
+
+// readJSON reads the JSON form, libnftables-json(5), one element of its
+// "nftables" array at a time: the ruleset of 45,000 Services is 100 MB.
+func readJSON(raw []byte) (ruleset, error) {
+	var out ruleset
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	fail := func(err error) (ruleset, error) {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			err = errors.New("the listing is cut short, take it again")
+		}
+		return out, fmt.Errorf("nft ruleset, after byte %d: %w", dec.InputOffset(), err)
+	}
+	expect := func(wanted ...json.Token) error {
+		for _, want := range wanted {
+			if got, err := dec.Token(); err != nil {
+				return err
+			} else if got != want {
+				return fmt.Errorf("%v where %v is expected", got, want)
+			}
+		}
+		return nil
+	}
+	if err := expect(json.Delim('{'), "nftables", json.Delim('[')); err != nil {
+		return fail(err)
+	}
+	for dec.More() {
+		var element json.RawMessage
+		if err := dec.Decode(&element); err != nil {
+			return fail(err)
+		}
+		if err := out.addJSON(element); err != nil {
+			return fail(err)
+		}
+	}
+	if err := expect(json.Delim(']'), json.Delim('}')); err != nil {
+		return fail(err)
+	}
+	if got, err := dec.Token(); err != io.EOF {
+		return fail(fmt.Errorf("%v after the end", got))
+	}
+	return out, nil
+}
+
+// addJSON adds one element: {"chain": {"family": "ip", …}}.
+func (r *ruleset) addJSON(raw json.RawMessage) error {
+	var element map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &element); err != nil || len(element) != 1 {
+		return errors.New("an element that is not an object of one kind")
+	}
+	for kind, body := range element {
+		var head struct {
+			Family, Table, Name string
+			Type, Hook, Policy  any
+			Schema              *int `json:"json_schema_version"`
+		}
+		if err := json.Unmarshal(body, &head); err != nil {
+			return fmt.Errorf("%s: %w", kind, err)
+		}
+		if kind == "metainfo" {
+			if head.Schema != nil && *head.Schema != 1 {
+				return fmt.Errorf("JSON schema version %d is not known; take the text form", *head.Schema)
+			}
+			return nil
+		}
+		src := jsonLine(raw)
+		if kind == "table" {
+			t := newTable(head.Family, head.Name, src)
+			if !fields(body, &struct{ Family, Name, Handle, Comment any }{}) {
+				t.skip(src) // for one, "flags": "dormant"
+			}
+			return r.add(t)
+		}
+		t := r.find(head.Family, head.Table)
+		switch {
+		case t == nil:
+			return fmt.Errorf("a %s of table %s %s, which is not listed", kind, head.Family, head.Table)
+		case kind == "chain":
+			c := &chain{name: head.Name, src: src}
+			if head.Hook != nil {
+				c.base = fmt.Sprintf("%v %v %v", head.Type, head.Hook, head.Policy)
+			}
+			return t.addChain(c)
+		case !t.isKubeProxy():
+		case kind == "set" || kind == "map":
+			return t.addJSONSet(head.Name, body, src)
+		case kind != "rule" || !t.addJSONRule(body, src):
+			t.skip(src)
+		}
+	}
+	return nil
+}
+
+func (t *table) addJSONSet(name string, body json.RawMessage, src collect.Line) error {
+	s := &set{name: name, src: src}
+	var b struct {
+		Family, Name, Table, Type, Map, Handle, Comment, Flags, Size any
+
+		Timeout int
+		Elem    []json.RawMessage
+	}
+	if !fields(body, &b) {
+		t.skip(src)
+	}
+	s.seconds = b.Timeout
+	for _, raw := range b.Elem {
+		e, ok := jsonElement(raw)
+		if !ok {
+			t.skip(e.src)
+			continue
+		}
+		s.elems = append(s.elems, e)
+	}
+	return t.addSet(s)
+}
+
+// jsonElement reads a key, [key, verdict], and a key that has a comment or
+// lives for a time: {"elem": {"val": key, "comment": …}}.
+func jsonElement(raw json.RawMessage) (element, bool) {
+	e := element{src: jsonLine(raw)}
+	var key any
+	ok := fields(raw, &key)
+	if pair, isPair := key.([]any); isPair && len(pair) == 2 {
+		key = pair[0]
+		e.verdict, ok = render(pair[1])
+	}
+	if kind, body, _ := only(key); kind == "elem" {
+		b, _ := body.(object)
+		e.comment, _ = b["comment"].(string)
+		key = b["val"]
+	}
+	text, rendered := render(key)
+	e.key = text
+	return e, ok && rendered
+}
+
+// addJSONRule is false for a rule that kube-proxy does not write.
+func (t *table) addJSONRule(body json.RawMessage, src collect.Line) bool {
+	var b struct {
+		Family, Table, Handle, Comment any
+
+		Chain string
+		Expr  []any
+	}
+	if !fields(body, &b) || t.chainNamed[b.Chain] == nil {
+		return false
+	}
+	text, ok := renderAll(b.Expr, " ", true)
+	if ok {
+		c := t.chainNamed[b.Chain]
+		c.rules = append(c.rules, rule{words: words(text), src: src})
+	}
+	return ok
+}
+
+// fields decodes raw and is false where it has a field that into has not.
+func fields(raw json.RawMessage, into any) bool {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	dec.UseNumber()
+	return dec.Decode(into) == nil
+}
+
+func jsonLine(raw json.RawMessage) collect.Line {
+	var compact bytes.Buffer
+	_ = json.Compact(&compact, raw) // it has been decoded, so it is valid
+	return collect.Line{Text: compact.String()}
+}
