@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"service-dataplane/internal/echo"
+
+	"service-dataplane/pkg/collect/traffic"
 )
 
 func TestRun(t *testing.T) {
@@ -35,7 +37,7 @@ func TestRun(t *testing.T) {
 			if code := run(t.Context(), strings.Fields(test.args), &stdout, &stderr); code != test.code {
 				t.Errorf("exit code is %d, want %d", code, test.code)
 			}
-			attempts, err := echo.ParseAttempts(stdout.Bytes())
+			attempts, err := traffic.Parse(stdout.Bytes())
 			if err != nil || len(attempts) != test.lines {
 				t.Errorf("%d attempts on stdout, %v, want %d", len(attempts), err, test.lines)
 			}

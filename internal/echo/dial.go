@@ -12,6 +12,8 @@ import (
 	"net/netip"
 	"strconv"
 	"time"
+
+	"service-dataplane/pkg/collect/traffic"
 )
 
 // maxAnswer bounds the body read from whoever answers, in bytes.
@@ -43,7 +45,7 @@ func (p Plan) Validate() error {
 	return nil
 }
 
-// Run writes one Attempt a line, as each ends. A failed attempt is a line like
+// Run writes one attempt a line, as each ends. A failed attempt is a line like
 // any other; an error means that lines are missing: ctx ended, or out could not
 // be written.
 func (p Plan) Run(ctx context.Context, out io.Writer) error {
@@ -60,18 +62,18 @@ func (p Plan) Run(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-func (p Plan) attempt(ctx context.Context, sequence int) Attempt {
+func (p Plan) attempt(ctx context.Context, sequence int) traffic.Attempt {
 	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
-	a := Attempt{Sequence: sequence, Entry: p.Entry, Target: p.Target}
-	if err := a.connect(ctx); err != nil {
+	a := traffic.Attempt{Sequence: sequence, Entry: p.Entry, Target: p.Target}
+	if err := connect(ctx, &a); err != nil {
 		a.Error = err.Error()
 	}
 	return a
 }
 
 // connect connects and asks once, and fills in what becomes known on the way.
-func (a *Attempt) connect(ctx context.Context) error {
+func connect(ctx context.Context, a *traffic.Attempt) error {
 	var err error
 	a.DialedAddress, err = resolve(ctx, a.Target)
 	if err != nil {
@@ -93,11 +95,11 @@ func (a *Attempt) connect(ctx context.Context) error {
 
 	// The request is sent even if the socket cannot be read: which backend
 	// answers is worth knowing in any case.
-	return errors.Join(a.observe(conn.(*net.TCPConn)), a.ask(ctx, conn))
+	return errors.Join(observe(a, conn.(*net.TCPConn)), ask(ctx, a, conn))
 }
 
 // observe reads both ends of the open connection from the kernel.
-func (a *Attempt) observe(conn *net.TCPConn) error {
+func observe(a *traffic.Attempt, conn *net.TCPConn) error {
 	a.LocalAddress = unmap(conn.LocalAddr().(*net.TCPAddr).AddrPort())
 	s, err := socketOf(conn)
 	if err != nil {
@@ -109,7 +111,7 @@ func (a *Attempt) observe(conn *net.TCPConn) error {
 }
 
 // ask sends one HTTP request over conn and reads the server's answer.
-func (a *Attempt) ask(ctx context.Context, conn net.Conn) error {
+func ask(ctx context.Context, a *traffic.Attempt, conn net.Conn) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+a.Target+"/", nil)
 	if err != nil {
 		return err

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"service-dataplane/pkg/collect/traffic"
 )
 
 // Nothing translates addresses on loopback, so all views of a connection agree.
@@ -82,7 +84,7 @@ func TestDialRefused(t *testing.T) {
 		if a.DialedAddress.String() != address {
 			t.Errorf("dialled %s, want %s", a.DialedAddress, address)
 		}
-		if a.LocalAddress.IsValid() || a.Peername.IsValid() || a.KernelRemote.IsValid() || a.Backend != (Identity{}) {
+		if a.LocalAddress.IsValid() || a.Peername.IsValid() || a.KernelRemote.IsValid() || a.Backend != (traffic.Identity{}) {
 			t.Errorf("there was no connection, yet %+v", a)
 		}
 	}
@@ -127,7 +129,7 @@ func TestDialStranger(t *testing.T) {
 			if !strings.Contains(a.Error, test.want) {
 				t.Errorf("error is %q, want %q in it", a.Error, test.want)
 			}
-			if a.Backend != (Identity{}) || a.SourceSeen.IsValid() {
+			if a.Backend != (traffic.Identity{}) || a.SourceSeen.IsValid() {
 				t.Errorf("a stranger's answer was taken over: %+v", a)
 			}
 		})
@@ -153,7 +155,7 @@ func TestDialStopped(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error is %v, want canceled", err)
 	}
-	attempts, err := ParseAttempts(out.Bytes())
+	attempts, err := traffic.Parse(out.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,13 +194,13 @@ func TestPlanValidate(t *testing.T) {
 	}
 }
 
-func dial(t *testing.T, plan Plan) []Attempt {
+func dial(t *testing.T, plan Plan) []traffic.Attempt {
 	t.Helper()
 	var out bytes.Buffer
 	if err := plan.Run(t.Context(), &out); err != nil {
 		t.Fatal(err)
 	}
-	attempts, err := ParseAttempts(out.Bytes())
+	attempts, err := traffic.Parse(out.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/netip"
 	"time"
+
+	"service-dataplane/pkg/collect/traffic"
 )
 
 const (
@@ -23,7 +25,7 @@ const (
 // Answer is what the server says to GET /: who it is, and the two ends of the
 // connection as its own socket has them.
 type Answer struct {
-	Identity
+	traffic.Identity
 	RemoteAddress netip.Addr `json:"remoteAddress"`
 	RemotePort    uint16     `json:"remotePort"`
 	LocalAddress  netip.Addr `json:"localAddress"`
@@ -33,10 +35,10 @@ type Answer struct {
 // IdentityFromEnv reads POD_NAME, NODE_NAME and POD_IP, which the downward API
 // sets. Outside a pod all three may be unset; a POD_IP that is not an address
 // is an error.
-func IdentityFromEnv(getenv func(string) string) (Identity, error) {
-	self := Identity{Pod: getenv("POD_NAME"), Node: getenv("NODE_NAME")}
+func IdentityFromEnv(getenv func(string) string) (traffic.Identity, error) {
+	self := traffic.Identity{Pod: getenv("POD_NAME"), Node: getenv("NODE_NAME")}
 	if err := self.PodIP.UnmarshalText([]byte(getenv("POD_IP"))); err != nil {
-		return Identity{}, fmt.Errorf("POD_IP: %w", err)
+		return traffic.Identity{}, fmt.Errorf("POD_IP: %w", err)
 	}
 	return self, nil
 }
@@ -53,7 +55,7 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 // Serve answers on the listener until ctx ends, then closes it and lets
 // running requests finish. The error is nil after such an end, unless requests
 // had to be cut off.
-func Serve(ctx context.Context, listener net.Listener, self Identity) error {
+func Serve(ctx context.Context, listener net.Listener, self traffic.Identity) error {
 	server := &http.Server{Handler: handler(self), ReadHeaderTimeout: headerTimeout}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
@@ -75,7 +77,7 @@ func Serve(ctx context.Context, listener net.Listener, self Identity) error {
 	return nil
 }
 
-func handler(self Identity) http.Handler {
+func handler(self traffic.Identity) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "ok\n")
@@ -93,7 +95,7 @@ func handler(self Identity) http.Handler {
 	return mux
 }
 
-func answerTo(r *http.Request, self Identity) (Answer, error) {
+func answerTo(r *http.Request, self traffic.Identity) (Answer, error) {
 	remote, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return Answer{}, fmt.Errorf("remote address of the connection: %w", err)

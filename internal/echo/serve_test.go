@@ -9,9 +9,11 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"service-dataplane/pkg/collect/traffic"
 )
 
-var testIdentity = Identity{Pod: "echo-server-7c9d", Node: "worker", PodIP: netip.MustParseAddr("10.245.2.76")}
+var testIdentity = traffic.Identity{Pod: "echo-server-7c9d", Node: "worker", PodIP: netip.MustParseAddr("10.245.2.76")}
 
 // start serves on address until the test ends and returns where.
 func start(t *testing.T, address string) string {
@@ -96,7 +98,7 @@ func TestIdentityFromEnv(t *testing.T) {
 		t.Errorf("identity is %+v, want an error about POD_IP", got)
 	}
 	clear(env)
-	if got, err := IdentityFromEnv(getenv); err != nil || got != (Identity{}) {
+	if got, err := IdentityFromEnv(getenv); err != nil || got != (traffic.Identity{}) {
 		t.Errorf("identity without environment is %+v, %v, want none and no error", got, err)
 	}
 }

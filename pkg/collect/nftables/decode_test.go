@@ -254,6 +254,7 @@ func TestDecodeBroken(t *testing.T) {
 		{"text cut inside a chain", text[:strings.Index(text, "meta l4proto")], "line 164: the listing ends inside chain nodeport-endpoints-check of table ip kube-proxy"},
 		{"text cut between chains", text[:strings.Index(text, "\tchain services {")], "ends inside table ip kube-proxy"},
 		{"text cut inside elements", text[:strings.Index(text, "10.96.104.167 }")], "line 80: the listing ends inside braces"},
+		{"text cut inside a block without a name", "table ip a {\n{\n", "line 2: the listing ends inside {"},
 		{"text that is no listing", "Error: Could not process rule\n", `line 1: "Error: Could not process rule" is not the head of a table`},
 		{"a brace too many", "table ip a {\n}\n}\n", "line 3:"},
 		{"a brace too many in a chain", "table ip a {\n\tchain b {\n\t\taccept }\n", "line 3:"},

@@ -99,7 +99,7 @@ func (r *textReader) block(t *table, head []string) error {
 			return err
 		}
 	}
-	return r.truncated(fmt.Sprintf("%s %s of %v", kind, head[1], t))
+	return r.truncated(strings.TrimSuffix(src.Text, " {") + " of " + t.String())
 }
 
 // statement hands a statement to do, with the line it begins on. The elements

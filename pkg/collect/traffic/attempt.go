@@ -1,4 +1,4 @@
-package echo
+package traffic
 
 import (
 	"bytes"
@@ -48,12 +48,12 @@ type Identity struct {
 	PodIP netip.Addr `json:"podIP"`
 }
 
-// ParseAttempts decodes the whole output of one dial. A line that is not
+// Parse decodes the whole output of one dial. A line that is not
 // exactly one Attempt, or whose sequence number does not follow the one before,
 // is an error that names the line. Output that ends early on a line boundary
 // cannot be told from a shorter dial: compare the length with the count asked
 // for.
-func ParseAttempts(raw []byte) ([]Attempt, error) {
+func Parse(raw []byte) ([]Attempt, error) {
 	var attempts []Attempt
 	for line := range bytes.Lines(raw) {
 		want := len(attempts) + 1

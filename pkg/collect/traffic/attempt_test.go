@@ -1,4 +1,4 @@
-package echo
+package traffic
 
 import (
 	"bytes"
@@ -15,8 +15,8 @@ const (
 	refused  = `{"sequence":2,"entry":"cluster-ip","target":"echo-server:80","dialedAddress":"10.97.156.17:80","localAddress":"","peername":"","kernelRemote":"","backend":{"pod":"","node":"","podIP":""},"sourceSeen":"","connectMicroseconds":97,"error":"dial tcp 10.97.156.17:80: connect: connection refused"}` + "\n"
 )
 
-func TestParseAttempts(t *testing.T) {
-	got, err := ParseAttempts([]byte(answered + refused))
+func TestParse(t *testing.T) {
+	got, err := Parse([]byte(answered + refused))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestParseAttempts(t *testing.T) {
 	}
 }
 
-func TestParseAttemptsRefuses(t *testing.T) {
+func TestParseRefuses(t *testing.T) {
 	tests := []struct {
 		name string
 		raw  string
@@ -68,7 +68,7 @@ func TestParseAttemptsRefuses(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := ParseAttempts([]byte(test.raw))
+			got, err := Parse([]byte(test.raw))
 			if err == nil {
 				t.Fatalf("attempts are %+v, want an error", got)
 			}
@@ -79,15 +79,15 @@ func TestParseAttemptsRefuses(t *testing.T) {
 	}
 }
 
-func FuzzParseAttempts(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	f.Add([]byte(answered + refused))
 	f.Add([]byte("{\"sequence\":1}\nnull"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		first, err := ParseAttempts(raw)
+		first, err := Parse(raw)
 		if err != nil {
 			return
 		}
-		second, err := ParseAttempts(encode(t, first))
+		second, err := Parse(encode(t, first))
 		if err != nil {
 			t.Fatal(err)
 		}

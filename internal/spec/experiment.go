@@ -1,0 +1,130 @@
+package spec
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Experiment is one question with its workload, probes and checks. It is a
+// file of experiments/.
+type Experiment struct {
+	APIVersion string         `yaml:"apiVersion" json:"apiVersion"`
+	Kind       string         `yaml:"kind" json:"kind"`
+	Metadata   Metadata       `yaml:"metadata" json:"metadata"`
+	Spec       ExperimentSpec `yaml:"spec" json:"spec"`
+}
+
+// ExperimentSpec is the experiment itself.
+type ExperimentSpec struct {
+	Workload Workload `yaml:"workload" json:"workload"`
+	// Connections is how many new connections each entry point gets.
+	Connections int          `yaml:"connections" json:"connections"`
+	EntryPoints []EntryPoint `yaml:"entryPoints" json:"entryPoints"`
+	// Checks by their ID, in the order of the report.
+	Checks []string `yaml:"checks" json:"checks"`
+}
+
+// Workload is what runs in the cluster: a chart and where to find its parts.
+type Workload struct {
+	// Chart is a directory below the tree's root.
+	Chart     string `yaml:"chart" json:"chart"`
+	Namespace string `yaml:"namespace" json:"namespace"`
+	Service   string `yaml:"service" json:"service"`
+	// ClusterPort, TargetPort and NodePort of the Service's one port.
+	ClusterPort int `yaml:"clusterPort" json:"clusterPort"`
+	TargetPort  int `yaml:"targetPort" json:"targetPort"`
+	NodePort    int `yaml:"nodePort" json:"nodePort"`
+	// Client is the pod that connects, on the node of ClientNode's role.
+	Client     string `yaml:"client" json:"client"`
+	ClientNode string `yaml:"clientNode" json:"clientNode"`
+	// BackendNodes are the roles of the nodes that run one backend each.
+	BackendNodes []string `yaml:"backendNodes" json:"backendNodes"`
+}
+
+// EntryPoint is one way into the Service.
+type EntryPoint struct {
+	Name string `yaml:"name" json:"name"`
+	// From is who connects: client (the pod) or host (this machine).
+	From string `yaml:"from" json:"from"`
+	// To is the address dialled: service-name, cluster-ip or node-port.
+	To string `yaml:"to" json:"to"`
+	// Node is the role of the node whose NodePort is dialled.
+	Node string `yaml:"node,omitempty" json:"node,omitempty"`
+}
+
+// The sides and targets of an entry point.
+const (
+	FromClient = "client"
+	FromHost   = "host"
+
+	ToServiceName = "service-name"
+	ToClusterIP   = "cluster-ip"
+	ToNodePort    = "node-port"
+)
+
+// Roles of the nodes of a cluster, in kind's order.
+var Roles = []string{"control-plane", "worker", "worker2"}
+
+// MaxConnections bounds what an experiment may send through one entry point.
+const MaxConnections = 10000
+
+// LoadExperiment reads one experiment file. checks are the IDs that exist.
+func LoadExperiment(file string, checks []string) (Experiment, error) {
+	var e Experiment
+	err := load(file, &e, func(v *validation) {
+		v.header(e.APIVersion, e.Kind, "Experiment", e.Metadata)
+		w := e.Spec.Workload
+		for _, required := range []struct{ value, field string }{
+			{w.Chart, "chart"}, {w.Namespace, "namespace"}, {w.Service, "service"}, {w.Client, "client"},
+		} {
+			v.required(required.value, "spec", "workload", required.field)
+		}
+		v.port(w.ClusterPort, 1, 65535, "spec", "workload", "clusterPort")
+		v.port(w.TargetPort, 1, 65535, "spec", "workload", "targetPort")
+		v.port(w.NodePort, 30000, 32767, "spec", "workload", "nodePort")
+		v.oneOf(w.ClientNode, Roles, "spec", "workload", "clientNode")
+		for _, node := range w.BackendNodes {
+			v.oneOf(node, Roles, "spec", "workload", "backendNodes")
+		}
+		if n := e.Spec.Connections; n < 1 || n > MaxConnections {
+			v.fault(fmt.Sprintf("want 1 to %d", MaxConnections), fmt.Sprint(n), "spec", "connections")
+		}
+		v.entryPoints(e.Spec.EntryPoints)
+		if len(e.Spec.Checks) == 0 {
+			v.fault("lists none: an experiment without checks proves nothing", "", "spec", "checks")
+		}
+		for i, id := range e.Spec.Checks {
+			if !slices.Contains(checks, id) {
+				v.fault("is no check; there are "+strings.Join(checks, ", "), id, "spec", "checks", fmt.Sprint(i))
+			}
+		}
+	})
+	return e, err
+}
+
+func (v *validation) entryPoints(points []EntryPoint) {
+	if len(points) == 0 {
+		v.fault("lists none", "", "spec", "entryPoints")
+	}
+	seen := map[string]bool{}
+	for i, p := range points {
+		at := func(field string) []string { return []string{"spec", "entryPoints", fmt.Sprint(i), field} }
+		v.name(p.Name, at("name")...)
+		if seen[p.Name] {
+			v.fault("is there twice", p.Name, at("name")...)
+		}
+		seen[p.Name] = true
+		v.oneOf(p.From, []string{FromClient, FromHost}, at("from")...)
+		v.oneOf(p.To, []string{ToServiceName, ToClusterIP, ToNodePort}, at("to")...)
+		switch {
+		case p.To == ToNodePort:
+			v.oneOf(p.Node, Roles, at("node")...)
+		case p.Node != "":
+			v.fault("belongs to node-port only", p.Node, at("node")...)
+		}
+		if p.From == FromHost && p.To == ToServiceName {
+			v.fault("cannot be resolved from the host", p.To, at("to")...)
+		}
+	}
+}
