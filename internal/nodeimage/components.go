@@ -1,13 +1,9 @@
 package nodeimage
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,23 +11,15 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"service-dataplane/internal/command"
+	"service-dataplane/internal/imagelayer"
 )
 
 // componentPath is where the binary of all Kubernetes components lies, in the
 // node and in the component images.
 const componentPath = "/usr/local/bin/kubernetes"
-
-// entry is one file of an image layer.
-type entry struct {
-	path string // absolute, in the image
-	from string // file on this host; "" for a link
-	link string // target of a symbolic link
-}
 
 // unpackImages builds the images a kubeadm cluster starts and unpacks them
 // into the node's containerd store, so that no node has to.
@@ -81,27 +69,27 @@ func (b *build) linkComponents() error {
 }
 
 func (b *build) writeComponentImages(ctx context.Context, archive string) error {
-	kubernetes := []entry{{path: componentPath, from: b.path("bin", "kubernetes")}}
+	kubernetes := []imagelayer.Entry{{Path: componentPath, From: b.path("bin", "kubernetes")}}
 	for _, component := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler"} {
-		kubernetes = append(kubernetes, entry{path: filepath.Join(filepath.Dir(componentPath), component), link: componentPath})
+		kubernetes = append(kubernetes, imagelayer.Entry{Path: filepath.Join(filepath.Dir(componentPath), component), Link: componentPath})
 	}
 	proxyFiles, err := b.kubeProxyFiles(ctx)
 	if err != nil {
 		return err
 	}
-	base, err := layer(kubernetes)
+	base, err := imagelayer.New(kubernetes)
 	if err != nil {
 		return err
 	}
-	proxy, err := layer(proxyFiles)
+	proxy, err := imagelayer.New(proxyFiles)
 	if err != nil {
 		return err
 	}
-	coredns, err := layer([]entry{{path: "/coredns", from: b.path("bin", "coredns")}})
+	coredns, err := imagelayer.New([]imagelayer.Entry{{Path: "/coredns", From: b.path("bin", "coredns")}})
 	if err != nil {
 		return err
 	}
-	pause, err := layer([]entry{{path: "/pause", from: b.path("bin", "pause")}})
+	pause, err := imagelayer.New([]imagelayer.Entry{{Path: "/pause", From: b.path("bin", "pause")}})
 	if err != nil {
 		return err
 	}
@@ -129,19 +117,7 @@ func (b *build) writeComponentImages(ctx context.Context, archive string) error 
 			return fmt.Errorf("kubeadm wants an image %s that this builder cannot make", reference)
 		}
 		b.show.Detail("%s", reference)
-		image, err := mutate.AppendLayers(empty.Image, recipe.layers...)
-		if err != nil {
-			return err
-		}
-		file, err := image.ConfigFile()
-		if err != nil {
-			return err
-		}
-		file = file.DeepCopy()
-		file.OS, file.Architecture = "linux", b.in.Arch
-		file.Config.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
-		file.Config.Entrypoint = recipe.entrypoint
-		if images[reference], err = mutate.ConfigFile(image, file); err != nil {
+		if images[reference], err = imagelayer.Image(recipe.entrypoint, recipe.layers...); err != nil {
 			return err
 		}
 	}
@@ -181,13 +157,13 @@ func (b *build) imageNames(ctx context.Context) ([]name.Reference, error) {
 
 // kubeProxyFiles are the files of kube-proxy-files.txt with the shared
 // libraries they load, and the names iptables is called by.
-func (b *build) kubeProxyFiles(ctx context.Context) ([]entry, error) {
+func (b *build) kubeProxyFiles(ctx context.Context) ([]imagelayer.Entry, error) {
 	patterns, err := readList(filepath.Join(b.repo, "images", "node", "kube-proxy-files.txt"))
 	if err != nil {
 		return nil, err
 	}
 	root := b.path("root")
-	var entries []entry
+	var entries []imagelayer.Entry
 	var binaries []string
 	for _, pattern := range patterns {
 		found, _ := filepath.Glob(filepath.Join(root, pattern))
@@ -196,7 +172,7 @@ func (b *build) kubeProxyFiles(ctx context.Context) ([]entry, error) {
 		}
 		for _, file := range found {
 			inRoot := strings.TrimPrefix(file, root)
-			entries = append(entries, entry{path: inRoot, from: file})
+			entries = append(entries, imagelayer.Entry{Path: inRoot, From: file})
 			if strings.Contains(inRoot, "/bin/") || strings.Contains(inRoot, "/sbin/") {
 				binaries = append(binaries, inRoot)
 			}
@@ -217,50 +193,14 @@ func (b *build) kubeProxyFiles(ctx context.Context) ([]entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		entries = append(entries, entry{path: library, from: real})
+		entries = append(entries, imagelayer.Entry{Path: library, From: real})
 	}
 	for link, target := range map[string]string{
 		"iptables": "xtables-nft-multi", "iptables-save": "xtables-nft-multi", "iptables-restore": "xtables-nft-multi",
 		"ip6tables": "xtables-nft-multi", "ip6tables-save": "xtables-nft-multi", "ip6tables-restore": "xtables-nft-multi",
 		"modprobe": "/usr/bin/kmod",
 	} {
-		entries = append(entries, entry{path: "/usr/sbin/" + link, link: target})
+		entries = append(entries, imagelayer.Entry{Path: "/usr/sbin/" + link, Link: target})
 	}
 	return entries, nil
-}
-
-// layer is the uncompressed, reproducible layer of the entries. It is written
-// to no disk: its bytes are read again from the files they come from.
-func layer(entries []entry) (v1.Layer, error) {
-	return tarball.LayerFromOpener(func() (io.ReadCloser, error) {
-		reader, writer := io.Pipe()
-		go func() { writer.CloseWithError(writeTar(writer, entries)) }()
-		return reader, nil
-	}, tarball.WithCompressionLevel(gzip.BestSpeed))
-}
-
-func writeTar(w io.Writer, entries []entry) error {
-	out := tar.NewWriter(w)
-	for _, e := range entries {
-		header := &tar.Header{Name: strings.TrimPrefix(e.path, "/"), Mode: 0o755, Format: tar.FormatPAX}
-		if e.from == "" {
-			header.Typeflag, header.Linkname = tar.TypeSymlink, e.link
-			if err := out.WriteHeader(header); err != nil {
-				return err
-			}
-			continue
-		}
-		content, err := os.ReadFile(e.from)
-		if err != nil {
-			return err
-		}
-		header.Typeflag, header.Size = tar.TypeReg, int64(len(content))
-		if err := out.WriteHeader(header); err != nil {
-			return err
-		}
-		if _, err := io.Copy(out, bytes.NewReader(content)); err != nil {
-			return err
-		}
-	}
-	return out.Close()
 }

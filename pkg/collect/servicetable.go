@@ -20,7 +20,8 @@ type ServiceTable struct {
 	Unparsed []Line `json:"unparsed,omitempty"`
 }
 
-// FrontendKind says which part of a Service the frontend implements.
+// FrontendKind says which part of a Service the frontend implements. It is ""
+// where the kernel state does not tell an ExternalIP from a LoadBalancer.
 type FrontendKind string
 
 // The kinds of a Service's frontends.
@@ -52,7 +53,7 @@ type Frontend struct {
 	// Policy is the traffic policy the rules implement for this frontend.
 	Policy Policy `json:"policy,omitempty"`
 	// Masquerade says for which sources entering the frontend marks the
-	// connection for masquerade.
+	// connection for masquerade; "" where the table does not tell.
 	Masquerade Masquerade `json:"masquerade"`
 	// NoBackends is what happens to a new connection when Backends is empty:
 	// "reject", "drop", or "" where the table does not say.
@@ -140,7 +141,7 @@ func (l Line) String() string {
 // Sort brings frontends and their backends into one order, so that two tables
 // of the same state are equal whatever order the kernel listed them in.
 func (t *ServiceTable) Sort() {
-	slices.SortFunc(t.Frontends, func(a, b Frontend) int {
+	slices.SortStableFunc(t.Frontends, func(a, b Frontend) int {
 		return cmp.Or(
 			cmp.Compare(a.Kind, b.Kind),
 			a.Address.Compare(b.Address),
@@ -149,7 +150,7 @@ func (t *ServiceTable) Sort() {
 		)
 	})
 	for _, f := range t.Frontends {
-		slices.SortFunc(f.Backends, func(a, b Backend) int {
+		slices.SortStableFunc(f.Backends, func(a, b Backend) int {
 			return cmp.Or(a.Address.Compare(b.Address), cmp.Compare(a.Port, b.Port))
 		})
 	}

@@ -26,7 +26,8 @@ func TestDecode(t *testing.T) {
 		"made/affinity", // three backends; affinity; masquerade always and never; NodePort at any address
 		"made/policies", // traffic policies; no endpoints; external and load balancer IPs
 		"made/dual",     // both address families
-		"made/foreign",  // what kube-proxy does not write
+		"made/affinity-1.1.3",
+		"made/foreign", // what kube-proxy does not write
 	} {
 		t.Run(name, func(t *testing.T) {
 			rawText, rawJSON := read(t, name+".txt"), read(t, name+".json")

@@ -101,7 +101,7 @@ func expand(template string, body object) (string, bool) {
 	text := os.Expand(template, func(name string) string {
 		v := body[name]
 		delete(body, name)
-		// nft 1.1 prints a single flag as "x", older ones as ["x"].
+		// One flag of masquerade is "x", one of fib is ["x"].
 		if list, isList := v.([]any); isList && len(list) == 1 {
 			v = list[0]
 		}

@@ -159,7 +159,7 @@ func (c *chain) statement(text string, src collect.Line, keepRules bool) {
 	switch {
 	case f[0] == "type" && n > 3 && f[2] == "hook":
 		c.base = f[1] + " " + f[3] + " accept"
-		if n > 2 && f[n-3] == "policy" { // policy drop ;
+		if f[n-3] == "policy" { // policy drop ;
 			c.base = f[1] + " " + f[3] + " " + f[n-2]
 		}
 	case f[0] == "comment" || !keepRules:

@@ -1,0 +1,29 @@
+package capture
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/client-go/rest"
+
+	"service-dataplane/pkg/collect"
+)
+
+// API returns a runner for GET requests to the API server, written as the
+// kubectl command that prints the same bytes: kubectl get --raw PATH.
+func API(client rest.Interface) Runner {
+	return func(ctx context.Context, argv []string) (Output, error) {
+		uri := argv[len(argv)-1]
+		raw, err := client.Get().RequestURI(uri).DoRaw(ctx)
+		if err != nil {
+			return Output{Stdout: raw}, fmt.Errorf("GET %s: %w", uri, err)
+		}
+		return Output{Stdout: raw}, nil
+	}
+}
+
+// Get is the command that API runs.
+func Get(file, uri string) collect.Command {
+	return collect.Command{File: file, Argv: strings.Fields("kubectl get --raw " + uri)}
+}
