@@ -7,19 +7,20 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"service-dataplane/internal/command"
 	"service-dataplane/pkg/collect"
 )
 
 // API returns a runner for GET requests to the API server, written as the
 // kubectl command that prints the same bytes: kubectl get --raw PATH.
 func API(client rest.Interface) Runner {
-	return func(ctx context.Context, argv []string) (Output, error) {
+	return func(ctx context.Context, argv []string) (command.Captured, error) {
 		uri := argv[len(argv)-1]
 		raw, err := client.Get().RequestURI(uri).DoRaw(ctx)
 		if err != nil {
-			return Output{Stdout: raw}, fmt.Errorf("GET %s: %w", uri, err)
+			return command.Captured{Stdout: raw}, fmt.Errorf("GET %s: %w", uri, err)
 		}
-		return Output{Stdout: raw}, nil
+		return command.Captured{Stdout: raw}, nil
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"service-dataplane/internal/command"
 	"service-dataplane/pkg/collect"
 )
 
@@ -27,12 +28,12 @@ func TestRunRecordsWhateverHappens(t *testing.T) {
 		{"what is read does not exist", collect.Command{Absent: absent}, answer("", "cat: /proc/net/ip_vs: No such file or directory", 1), collect.NotThere, 1},
 		{"the same message without exit code", collect.Command{Absent: absent}, answer("", "No such file", 0), collect.Captured, 0},
 		{"another failure", collect.Command{Absent: absent}, answer("", "Permission denied", 1), collect.Failed, 1},
-		{"not run", collect.Command{}, func(context.Context, []string) (Output, error) {
-			return Output{}, errors.New("connection lost")
+		{"not run", collect.Command{}, func(context.Context, []string) (command.Captured, error) {
+			return command.Captured{}, errors.New("connection lost")
 		}, collect.Failed, -1},
-		{"deadline", collect.Command{Timeout: time.Millisecond}, func(ctx context.Context, _ []string) (Output, error) {
+		{"deadline", collect.Command{Timeout: time.Millisecond}, func(ctx context.Context, _ []string) (command.Captured, error) {
 			<-ctx.Done()
-			return Output{Stdout: []byte("half")}, ctx.Err()
+			return command.Captured{Stdout: []byte("half")}, ctx.Err()
 		}, collect.Failed, -1},
 	}
 	for _, test := range tests {
@@ -81,9 +82,9 @@ func TestInterruptedCommandIsNotRecorded(t *testing.T) {
 	}
 	interrupted := errors.New("interrupted")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	err = recorder.Run(ctx, "worker", func(context.Context, []string) (Output, error) {
+	err = recorder.Run(ctx, "worker", func(context.Context, []string) (command.Captured, error) {
 		cancel(interrupted)
-		return Output{Stdout: []byte("half")}, nil
+		return command.Captured{Stdout: []byte("half")}, nil
 	}, collect.Command{File: "state.txt"})
 	if !errors.Is(err, interrupted) || len(recorder.records) != 0 {
 		t.Errorf("error = %v, %d records; want the interruption and none", err, len(recorder.records))
@@ -91,7 +92,7 @@ func TestInterruptedCommandIsNotRecorded(t *testing.T) {
 }
 
 func answer(stdout, stderr string, exit int) Runner {
-	return func(context.Context, []string) (Output, error) {
-		return Output{Stdout: []byte(stdout), Stderr: []byte(stderr), ExitCode: exit}, nil
+	return func(context.Context, []string) (command.Captured, error) {
+		return command.Captured{Stdout: []byte(stdout), Stderr: []byte(stderr), ExitCode: exit}, nil
 	}
 }

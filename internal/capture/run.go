@@ -7,19 +7,13 @@ import (
 	"path"
 	"time"
 
+	"service-dataplane/internal/command"
 	"service-dataplane/pkg/collect"
 )
 
 // Runner runs a command somewhere: on a node, in a pod, on this host. The
 // error says why it did not run to its end.
-type Runner func(ctx context.Context, argv []string) (Output, error)
-
-// Output is what a command that ran to its end gave back.
-type Output struct {
-	Stdout   []byte
-	Stderr   []byte
-	ExitCode int
-}
+type Runner func(ctx context.Context, argv []string) (command.Captured, error)
 
 // Run runs commands one after another in the place named node and records each.
 // It returns an error only where recording itself fails or ctx has ended.

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,36 +11,9 @@ import (
 	"service-dataplane/internal/command"
 )
 
-// Output is what a command on a node gave back.
-type Output struct {
-	Stdout []byte
-	Stderr []byte
-	// ExitCode is -1 where the command did not run to its end.
-	ExitCode int
-}
-
-// Run runs a command on the node. The error says why it did not run to its
-// end; a command that ran and failed has an exit code and no error.
-func (n Node) Run(ctx context.Context, argv ...string) (Output, error) {
-	var stdout, stderr bytes.Buffer
-	err := command.Run(ctx, command.Command{
-		Argv:   append([]string{"docker", "exec", n.Name}, argv...),
-		Stdout: &stdout,
-		Stderr: &stderr,
-	})
-	out := Output{Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}
-	if err == nil {
-		return out, nil
-	}
-	out.ExitCode = command.ExitCode(err)
-	if out.ExitCode > 0 && ctx.Err() == nil {
-		return out, nil
-	}
-	out.ExitCode = -1
-	if cause := context.Cause(ctx); cause != nil {
-		err = cause
-	}
-	return out, err
+// Run runs a command on the node for its answer, whatever its exit code.
+func (n Node) Run(ctx context.Context, argv []string) (command.Captured, error) {
+	return command.Capture(ctx, append([]string{"docker", "exec", n.Name}, argv...)...)
 }
 
 // LoadImage imports an image archive into the container runtime of the nodes

@@ -96,6 +96,25 @@ func Output(ctx context.Context, argv ...string) (string, error) {
 	return strings.TrimSpace(stdout.String()), err
 }
 
+// Captured is what a command that ran to its end gave back.
+type Captured struct {
+	Stdout   []byte
+	Stderr   []byte
+	ExitCode int
+}
+
+// Capture runs a command for its answer, whatever its exit code. The error
+// says why it did not run to its end.
+func Capture(ctx context.Context, argv ...string) (Captured, error) {
+	var stdout, stderr bytes.Buffer
+	err := Run(ctx, Command{Argv: argv, Stdout: &stdout, Stderr: &stderr})
+	out := Captured{Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}
+	if code := ExitCode(err); code > 0 && ctx.Err() == nil {
+		out.ExitCode, err = code, nil
+	}
+	return out, err
+}
+
 // tailBuffer keeps the last limit bytes written to it.
 type tailBuffer struct {
 	limit int

@@ -44,3 +44,18 @@ func TestTailBufferKeepsTheEnd(t *testing.T) {
 		t.Errorf("kept %q, want defg", b)
 	}
 }
+
+func TestCapture(t *testing.T) {
+	out, err := Capture(t.Context(), "sh", "-c", "echo state; echo warning >&2; exit 2")
+	if err != nil || string(out.Stdout) != "state\n" || string(out.Stderr) != "warning\n" || out.ExitCode != 2 {
+		t.Errorf("Capture = %+v, %v", out, err)
+	}
+	if _, err := Capture(t.Context(), "/nosuch/program"); err == nil {
+		t.Error("a program that does not exist gives no error")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Capture(ctx, "true"); err == nil {
+		t.Error("an interrupted command gives no error")
+	}
+}

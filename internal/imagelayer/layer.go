@@ -5,6 +5,7 @@ package imagelayer
 import (
 	"archive/tar"
 	"compress/gzip"
+	"embed"
 	"io"
 	"os"
 	"runtime"
@@ -15,6 +16,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
+
+// Source is this package's code: whoever keys what it packed adds it.
+//
+//go:embed layer.go
+var Source embed.FS
 
 // Entry is one file of a layer.
 type Entry struct {

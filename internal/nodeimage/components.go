@@ -164,7 +164,7 @@ func (b *build) kubeProxyFiles(ctx context.Context) ([]imagelayer.Entry, error) 
 	}
 	root := b.path("root")
 	var entries []imagelayer.Entry
-	var binaries []string
+	var linked []string // programs, and plugins that they load by themselves
 	for _, pattern := range patterns {
 		found, _ := filepath.Glob(filepath.Join(root, pattern))
 		if len(found) == 0 {
@@ -173,12 +173,12 @@ func (b *build) kubeProxyFiles(ctx context.Context) ([]imagelayer.Entry, error) 
 		for _, file := range found {
 			inRoot := strings.TrimPrefix(file, root)
 			entries = append(entries, imagelayer.Entry{Path: inRoot, From: file})
-			if strings.Contains(inRoot, "/bin/") || strings.Contains(inRoot, "/sbin/") {
-				binaries = append(binaries, inRoot)
+			if !strings.HasPrefix(inRoot, "/etc/") {
+				linked = append(linked, inRoot)
 			}
 		}
 	}
-	libraries, err := command.Output(ctx, append([]string{"chroot", root, "ldd"}, binaries...)...)
+	libraries, err := command.Output(ctx, append([]string{"chroot", root, "ldd"}, linked...)...)
 	if err != nil {
 		return nil, err
 	}

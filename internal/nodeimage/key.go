@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"service-dataplane/internal/command"
+	"service-dataplane/internal/imagelayer"
 )
 
 // The builder is part of what it builds: an image made by other code is
@@ -24,11 +25,11 @@ var builder embed.FS
 
 // inputs is everything that goes into a source image.
 type inputs struct {
-	Sources     fs.FS  // images/node
-	Builder     fs.FS  // this package's source
-	GoVersion   string // of the toolchain that compiles
-	KindVersion string // of the module the static files come from
-	Release     string // Debian release of the root file system
+	Sources     fs.FS   // images/node
+	Builder     []fs.FS // source of this package and of the layers
+	GoVersion   string  // of the toolchain that compiles
+	KindVersion string  // of the module the static files come from
+	Release     string  // Debian release of the root file system
 	Arch        string
 }
 
@@ -37,7 +38,7 @@ type inputs struct {
 func (in inputs) key() (string, error) {
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%s\n%s\n%s\n%s\n", in.GoVersion, in.KindVersion, in.Release, in.Arch)
-	for _, tree := range []fs.FS{in.Sources, in.Builder} {
+	for _, tree := range append([]fs.FS{in.Sources}, in.Builder...) {
 		err := fs.WalkDir(tree, ".", func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || strings.HasSuffix(path, ".md") {
 				return err
@@ -72,7 +73,7 @@ func readInputs(ctx context.Context, repo string) (inputs, error) {
 	}
 	return inputs{
 		Sources:     os.DirFS(filepath.Join(repo, "images", "node")),
-		Builder:     builder,
+		Builder:     []fs.FS{builder, imagelayer.Source},
 		GoVersion:   runtime.Version(),
 		KindVersion: kind,
 		Release:     codename(string(release)),

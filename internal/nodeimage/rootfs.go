@@ -25,7 +25,8 @@ func (b *build) debian(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	argv := []string{"mmdebstrap", "--mode=root", "--variant=essential", "--include=" + strings.Join(packages, ",")}
+	argv := []string{"mmdebstrap", "--mode=root", "--variant=essential", "--include=" + strings.Join(packages, ","),
+		"--dpkgopt=force-unsafe-io"} // a build that dies is begun again
 	for _, path := range []string{"doc", "info", "lintian", "locale", "man"} {
 		argv = append(argv, "--dpkgopt=path-exclude=/usr/share/"+path+"/*")
 	}

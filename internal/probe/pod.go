@@ -17,17 +17,17 @@ import (
 
 // InPod returns a runner in the only container of a pod.
 func InPod(c *cluster.Cluster, namespace, pod string) capture.Runner {
-	return func(ctx context.Context, argv []string) (capture.Output, error) {
+	return func(ctx context.Context, argv []string) (command.Captured, error) {
 		request := c.API.CoreV1().RESTClient().Post().
 			Resource("pods").Namespace(namespace).Name(pod).SubResource("exec").
 			VersionedParams(&corev1.PodExecOptions{Command: argv, Stdout: true, Stderr: true}, scheme.ParameterCodec)
 		executor, err := remotecommand.NewSPDYExecutor(c.REST, "POST", request.URL())
 		if err != nil {
-			return capture.Output{}, err
+			return command.Captured{}, err
 		}
 		var stdout, stderr bytes.Buffer
 		err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &stdout, Stderr: &stderr})
-		out := capture.Output{Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}
+		out := command.Captured{Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}
 		if exit := (exec.CodeExitError{}); errors.As(err, &exit) {
 			out.ExitCode, err = exit.Code, nil
 		}
@@ -35,13 +35,10 @@ func InPod(c *cluster.Cluster, namespace, pod string) capture.Runner {
 	}
 }
 
-// OnHost is a runner on this machine.
-func OnHost(ctx context.Context, argv []string) (capture.Output, error) {
-	var stdout, stderr bytes.Buffer
-	err := command.Run(ctx, command.Command{Argv: argv, Stdout: &stdout, Stderr: &stderr})
-	out := capture.Output{Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}
-	if code := command.ExitCode(err); code > 0 && ctx.Err() == nil {
-		out.ExitCode, err = code, nil
+// OnHost returns a runner on this machine that runs program whatever name the
+// command gives it: records hold no path of the machine they were made on.
+func OnHost(program string) capture.Runner {
+	return func(ctx context.Context, argv []string) (command.Captured, error) {
+		return command.Capture(ctx, append([]string{program}, argv[1:]...)...)
 	}
-	return out, err
 }

@@ -1,9 +1,8 @@
 package spec
 
 import (
-	"fmt"
-	"slices"
-	"strings"
+	"path/filepath"
+	"strconv"
 )
 
 // Experiment is one question with its workload, probes and checks. It is a
@@ -72,35 +71,34 @@ const MaxConnections = 10000
 // LoadExperiment reads one experiment file. checks are the IDs that exist.
 func LoadExperiment(file string, checks []string) (Experiment, error) {
 	var e Experiment
-	err := load(file, &e, func(v *validation) {
-		v.header(e.APIVersion, e.Kind, "Experiment", e.Metadata)
-		w := e.Spec.Workload
-		for _, required := range []struct{ value, field string }{
-			{w.Chart, "chart"}, {w.Namespace, "namespace"}, {w.Service, "service"}, {w.Client, "client"},
-		} {
-			v.required(required.value, "spec", "workload", required.field)
-		}
-		v.port(w.ClusterPort, 1, 65535, "spec", "workload", "clusterPort")
-		v.port(w.TargetPort, 1, 65535, "spec", "workload", "targetPort")
-		v.port(w.NodePort, 30000, 32767, "spec", "workload", "nodePort")
-		v.oneOf(w.ClientNode, Roles, "spec", "workload", "clientNode")
-		for _, node := range w.BackendNodes {
-			v.oneOf(node, Roles, "spec", "workload", "backendNodes")
-		}
-		if n := e.Spec.Connections; n < 1 || n > MaxConnections {
-			v.fault(fmt.Sprintf("want 1 to %d", MaxConnections), fmt.Sprint(n), "spec", "connections")
-		}
-		v.entryPoints(e.Spec.EntryPoints)
-		if len(e.Spec.Checks) == 0 {
-			v.fault("lists none: an experiment without checks proves nothing", "", "spec", "checks")
-		}
-		for i, id := range e.Spec.Checks {
-			if !slices.Contains(checks, id) {
-				v.fault("is no check; there are "+strings.Join(checks, ", "), id, "spec", "checks", fmt.Sprint(i))
-			}
-		}
-	})
+	err := load(file, &e, func(v *validation) { e.check(v, checks) })
 	return e, err
+}
+
+func (e *Experiment) check(v *validation, checks []string) {
+	v.header(e.APIVersion, e.Kind, "Experiment", e.Metadata)
+	w := e.Spec.Workload
+	v.required(w.Chart, "spec", "workload", "chart")
+	if w.Chart != "" && !filepath.IsLocal(w.Chart) {
+		v.fault("is not below the tree's root", w.Chart, "spec", "workload", "chart")
+	}
+	v.name(w.Namespace, "spec", "workload", "namespace")
+	v.name(w.Service, "spec", "workload", "service")
+	v.name(w.Client, "spec", "workload", "client")
+	v.number(w.ClusterPort, 1, 65535, "spec", "workload", "clusterPort")
+	v.number(w.TargetPort, 1, 65535, "spec", "workload", "targetPort")
+	v.number(w.NodePort, 30000, 32767, "spec", "workload", "nodePort")
+	v.oneOf(w.ClientNode, Roles, "spec", "workload", "clientNode")
+	if len(w.BackendNodes) == 0 {
+		v.fault("lists none", "", "spec", "workload", "backendNodes")
+	}
+	v.set(w.BackendNodes, Roles, "spec", "workload", "backendNodes")
+	v.number(e.Spec.Connections, 1, MaxConnections, "spec", "connections")
+	v.entryPoints(e.Spec.EntryPoints)
+	if len(e.Spec.Checks) == 0 {
+		v.fault("lists none: an experiment without checks proves nothing", "", "spec", "checks")
+	}
+	v.set(e.Spec.Checks, checks, "spec", "checks")
 }
 
 func (v *validation) entryPoints(points []EntryPoint) {
@@ -109,9 +107,9 @@ func (v *validation) entryPoints(points []EntryPoint) {
 	}
 	seen := map[string]bool{}
 	for i, p := range points {
-		at := func(field string) []string { return []string{"spec", "entryPoints", fmt.Sprint(i), field} }
+		at := func(field string) []string { return []string{"spec", "entryPoints", strconv.Itoa(i), field} }
 		v.name(p.Name, at("name")...)
-		if seen[p.Name] {
+		if seen[p.Name] && p.Name != "" {
 			v.fault("is there twice", p.Name, at("name")...)
 		}
 		seen[p.Name] = true

@@ -1,5 +1,10 @@
 package spec
 
+import (
+	"slices"
+	"strconv"
+)
+
 // APIVersion of scenario and experiment files.
 const APIVersion = "service-dataplane/v1alpha1"
 
@@ -69,31 +74,33 @@ const (
 	SourceEntryNode = "entry-node"
 )
 
-// LoadScenario reads one scenario file.
-func LoadScenario(file string) (Scenario, error) {
+// LoadScenario reads one scenario file. features are the kernel features that
+// can be required.
+func LoadScenario(file string, features []string) (Scenario, error) {
 	var s Scenario
-	err := load(file, &s, func(v *validation) {
-		v.header(s.APIVersion, s.Kind, "Scenario", s.Metadata)
-		c := s.Spec.Cluster
-		v.oneOf(c.KubeProxyMode, []string{"iptables", "nftables", "ipvs"}, "spec", "cluster", "kubeProxyMode")
-		v.subnet(c.PodSubnet, "spec", "cluster", "podSubnet")
-		v.subnet(c.ServiceSubnet, "spec", "cluster", "serviceSubnet")
-		v.disjoint(c.PodSubnet, c.ServiceSubnet, "spec", "cluster", "serviceSubnet")
-		v.oneOf(c.CNI, []string{"ptp"}, "spec", "cluster", "cni")
-		e := s.Spec.Expect
-		encodings := []string{"iptables", "nftables", "ipvs"}
-		v.oneOf(e.Mode, encodings, "spec", "expect", "mode")
-		v.oneOf(e.Encoding, encodings, "spec", "expect", "encoding")
-		for _, f := range e.Forbidden {
-			v.oneOf(f, encodings, "spec", "expect", "forbidden")
-			if f == e.Encoding {
-				v.fault("is expected and forbidden at once", f, "spec", "expect", "forbidden")
-			}
-		}
-		v.oneOf(e.Selection, []string{"random", "round-robin"}, "spec", "expect", "selection")
-		sources := []string{SourceClient, SourceEntryNode}
-		v.oneOf(e.Source.ClusterIP, sources, "spec", "expect", "source", "clusterIP")
-		v.oneOf(e.Source.NodePort, sources, "spec", "expect", "source", "nodePort")
-	})
+	err := load(file, &s, func(v *validation) { s.check(v, features) })
 	return s, err
+}
+
+func (s *Scenario) check(v *validation, features []string) {
+	v.header(s.APIVersion, s.Kind, "Scenario", s.Metadata)
+	c := s.Spec.Cluster
+	v.oneOf(c.KubeProxyMode, []string{"iptables", "nftables", "ipvs"}, "spec", "cluster", "kubeProxyMode")
+	v.subnet(c.PodSubnet, "spec", "cluster", "podSubnet")
+	v.subnet(c.ServiceSubnet, "spec", "cluster", "serviceSubnet")
+	v.disjoint(c.PodSubnet, c.ServiceSubnet, "spec", "cluster", "serviceSubnet")
+	v.oneOf(c.CNI, []string{"ptp"}, "spec", "cluster", "cni")
+	v.set(s.Spec.Requires, features, "spec", "requires")
+	e := s.Spec.Expect
+	encodings := []string{"iptables", "nftables", "ipvs"}
+	v.oneOf(e.Mode, encodings, "spec", "expect", "mode")
+	v.oneOf(e.Encoding, encodings, "spec", "expect", "encoding")
+	v.set(e.Forbidden, encodings, "spec", "expect", "forbidden")
+	if i := slices.Index(e.Forbidden, e.Encoding); i >= 0 && e.Encoding != "" {
+		v.fault("is expected and forbidden at once", e.Encoding, "spec", "expect", "forbidden", strconv.Itoa(i))
+	}
+	v.oneOf(e.Selection, []string{"random", "round-robin"}, "spec", "expect", "selection")
+	sources := []string{SourceClient, SourceEntryNode}
+	v.oneOf(e.Source.ClusterIP, sources, "spec", "expect", "source", "clusterIP")
+	v.oneOf(e.Source.NodePort, sources, "spec", "expect", "source", "nodePort")
 }

@@ -149,6 +149,9 @@ type NodeState struct {
 	// LiveIptables says which of the two iptables back ends holds
 	// kube-proxy's service rules: legacy, nft, both or none.
 	LiveIptables string `json:"liveIptables"`
+	// IptablesRules has an entry for each iptables dump that holds rules for
+	// some Service, in use or not: how many, and where the first one stands.
+	IptablesRules []Observation `json:"iptablesRules,omitempty"`
 	// Translations are the experiment's connections in connection tracking.
 	Translations []Translation `json:"translations"`
 }
@@ -161,12 +164,15 @@ type NodeTable struct {
 
 // Translation counts the tracked connections of one kind.
 type Translation struct {
-	// Destination dialled, Backend it was translated to.
+	// Destination dialled, Backend it was translated to; the zero AddrPort
+	// where it was not.
 	Destination netip.AddrPort `json:"destination"`
 	Backend     netip.AddrPort `json:"backend"`
 	// Masqueraded says that the source address was translated too.
 	Masqueraded bool `json:"masqueraded"`
 	Count       int  `json:"count"`
+	// Ref is the first of them.
+	Ref Ref `json:"ref"`
 }
 
 // Table returns the node's table of an encoding, nil where it was not read.

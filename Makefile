@@ -1,0 +1,55 @@
+# Two commands on a bare machine: `make experiment` and `make test`.
+# Variables: SCENARIOS=iptables,nftables  NODE_IMAGE=auto|registry|source|REF
+
+SCENARIOS ?=
+NODE_IMAGE ?= auto
+FUZZTIME ?= 5s
+
+# The flags of the node image build: what both link is compiled once.
+export GOFLAGS := -trimpath
+BUILD := CGO_ENABLED=0 go build
+
+.PHONY: experiment test fuzz lint e2e verify engine engine-stop clean bench help
+
+experiment: engine bin/runner ## run the experiments on real clusters, write results/
+	bin/runner run $(if $(SCENARIOS),--scenario $(SCENARIOS)) --node-image $(NODE_IMAGE)
+
+test: ## unit tests with the race detector, and a short fuzz of each decoder
+	@hack/cc.sh
+	go test -race ./...
+	@$(MAKE) --no-print-directory fuzz verify
+
+fuzz: ## fuzz every decoder for FUZZTIME
+	@hack/fuzz.sh $(FUZZTIME)
+
+lint: ## go vet and staticcheck
+	go vet ./...
+	go vet -tags e2e ./test/e2e
+	go tool -modfile=hack/tools/go.mod staticcheck ./...
+	@test -z "$$(gofmt -l cmd hack images internal pkg test | tee /dev/stderr)"
+
+e2e: engine bin/runner ## regression run on real clusters, compared with results/
+	go test -tags e2e -count 1 -timeout 50m -v ./test/e2e
+
+verify: bin/runner ## check the committed results again from their raw files
+	bin/runner verify results
+
+engine: ## make sure a Docker engine answers
+	@hack/engine.sh start
+
+engine-stop: ## end the engine that `make engine` started
+	@hack/engine.sh stop
+
+clean: bin/runner ## delete this project's clusters and scratch files
+	bin/runner clean
+	rm -rf bin .work
+
+bench: engine bin/runner ## a run's wall time against a bare kind cluster
+	hack/bench.sh
+
+.PHONY: bin/runner
+bin/runner:
+	@$(BUILD) -o $@ ./cmd/runner
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "%-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"service-dataplane/internal/lab"
+	"service-dataplane/internal/report"
+	"service-dataplane/pkg/collect"
+)
+
+func newRun(s *settings) *cobra.Command {
+	var options lab.Options
+	var scenarios []string
+	cmd := &cobra.Command{
+		Use:   "run [EXPERIMENT...]",
+		Short: "Run experiments on scenarios and write their results",
+		Long: `Runs each experiment (default: all) on each scenario (default: all), one
+cluster after another. A scenario this host cannot run is skipped with the
+reason and the cure. The result directory of a run is replaced when the run is
+whole; an interrupted run changes nothing and leaves no cluster behind.`,
+		Example: "  runner run service-path --scenario iptables,nftables",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := s.resolve(); err != nil {
+				return err
+			}
+			experiments, err := s.experiments(args)
+			chosen, scenarioErr := s.scenarios(scenarios)
+			if err := errors.Join(err, scenarioErr); err != nil {
+				return err
+			}
+			options.Repo, options.WorkDir, options.Scenarios = s.repo, s.workDir, chosen
+			if options.ResultsDir == "" {
+				options.ResultsDir = filepath.Join(s.repo, "results")
+			}
+			options.Argv = append([]string{"runner"}, os.Args[1:]...)
+			show := reporter()
+			var outcomes []lab.Outcome
+			for _, experiment := range experiments {
+				options.Experiment = experiment
+				var done []lab.Outcome
+				done, err = lab.Run(cmd.Context(), options, show)
+				outcomes = append(outcomes, done...)
+				if err != nil {
+					break
+				}
+			}
+			if len(outcomes) > 0 {
+				if err := s.print(cmd.OutOrStdout(), outcomes, func(w io.Writer) { printOutcomes(w, outcomes) }); err != nil {
+					return err
+				}
+			}
+			return runError(cmd.Context(), outcomes, err)
+		},
+	}
+	cmd.Flags().StringSliceVar(&scenarios, "scenario", nil, "scenarios to run on, by name (default: all)")
+	cmd.Flags().StringVar(&options.NodeImage, "node-image", "auto", "auto, registry, source, or an image reference")
+	cmd.Flags().StringVar(&options.ResultsDir, "results", "", "directory of the results (default: results in the tree)")
+	cmd.Flags().BoolVar(&options.Keep, "keep", false, "keep the cluster and say how to reach it")
+	return cmd
+}
+
+// runError turns what came of a run into the error that has its exit code.
+func runError(ctx context.Context, outcomes []lab.Outcome, err error) error {
+	switch {
+	case context.Cause(ctx) != nil:
+		return &exitError{exitIncomplete, context.Cause(ctx)}
+	case errors.Is(err, lab.ErrHost):
+		return &exitError{exitHost, err}
+	case err != nil:
+		return &exitError{exitIncomplete, err}
+	}
+	skipped, code := 0, exitPassed
+	for _, outcome := range outcomes {
+		switch outcome.Verdict {
+		case collect.Fail:
+			return &exitError{code: exitFailed}
+		case collect.Inconclusive:
+			code = exitIncomplete
+		case collect.Skip:
+			skipped++
+		}
+	}
+	if skipped == len(outcomes) {
+		code = exitIncomplete
+	}
+	if code != exitPassed {
+		return &exitError{code: code}
+	}
+	return nil
+}
+
+func printOutcomes(w io.Writer, outcomes []lab.Outcome) {
+	for _, outcome := range outcomes {
+		fmt.Fprintf(w, "%s on %s: %s", outcome.Experiment, outcome.Scenario, outcome.Verdict)
+		if outcome.Verdict == collect.Skip {
+			fmt.Fprintf(w, "\n%s\n", outcome.Reason)
+			continue
+		}
+		fmt.Fprintf(w, " (%.1f s)\n", outcome.Seconds)
+		report.Table(w, outcome.Checks)
+		fmt.Fprintf(w, "results: %s\n\n", relative(outcome.Dir))
+	}
+}
+
+// relative is a path as one would type it here.
+func relative(path string) string {
+	if wd, err := os.Getwd(); err == nil {
+		if short, err := filepath.Rel(wd, path); err == nil && len(short) < len(path) {
+			return short
+		}
+	}
+	return path
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/term"
+	"gopkg.in/yaml.v3"
+
+	"service-dataplane/internal/check"
+	"service-dataplane/internal/host"
+	"service-dataplane/internal/progress"
+	"service-dataplane/internal/spec"
+)
+
+// settings are the flags that all verbs share.
+type settings struct {
+	repo    string
+	workDir string
+	output  string
+}
+
+// resolve fills what was not given: the tree from the working directory.
+func (s *settings) resolve() error {
+	if !slices.Contains([]string{"table", "json", "yaml"}, s.output) {
+		return fmt.Errorf("--output %s: want table, json or yaml", s.output)
+	}
+	if s.repo == "" {
+		dir, err := os.Getwd()
+		if err != nil {
+			return err
+		}
+		for !isTree(dir) {
+			if dir == filepath.Dir(dir) {
+				return errors.New("this is not inside a service-dataplane tree; say where it is with --repo DIR")
+			}
+			dir = filepath.Dir(dir)
+		}
+		s.repo = dir
+	} else if !isTree(s.repo) {
+		return fmt.Errorf("--repo %s: has no scenarios and experiments directories", s.repo)
+	}
+	if s.workDir == "" {
+		s.workDir = filepath.Join(s.repo, ".work")
+	}
+	var err error
+	s.workDir, err = filepath.Abs(s.workDir)
+	return err
+}
+
+func isTree(dir string) bool {
+	for _, name := range []string{"scenarios", "experiments"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || !info.IsDir() {
+			return false
+		}
+	}
+	return true
+}
+
+// scenarios loads the named scenarios, all where none is named. Every mistake
+// in every file is in the error.
+func (s *settings) scenarios(names []string) ([]spec.Scenario, error) {
+	return loadAll(s.repo, "scenarios", names, func(file string) (spec.Scenario, error) {
+		return spec.LoadScenario(file, host.Known())
+	})
+}
+
+func (s *settings) experiments(names []string) ([]spec.Experiment, error) {
+	return loadAll(s.repo, "experiments", names, func(file string) (spec.Experiment, error) {
+		return spec.LoadExperiment(file, check.IDs())
+	})
+}
+
+func loadAll[T any](repo, dir string, names []string, load func(string) (T, error)) ([]T, error) {
+	files, err := filepath.Glob(filepath.Join(repo, dir, "*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	var known []string
+	for _, file := range files {
+		known = append(known, strings.TrimSuffix(filepath.Base(file), ".yaml"))
+	}
+	if len(names) == 0 {
+		names = known
+	}
+	var loaded []T
+	var failed []error
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			failed = append(failed, fmt.Errorf("there is no %s in %s; there are: %s", name, dir, strings.Join(known, ", ")))
+			continue
+		}
+		file := filepath.Join(repo, dir, name+".yaml")
+		if relative, err := filepath.Rel(".", file); err == nil {
+			file = relative
+		}
+		item, err := load(file)
+		loaded, failed = append(loaded, item), append(failed, err)
+	}
+	return loaded, errors.Join(failed...)
+}
+
+// reporter shows progress on stderr.
+func reporter() *progress.Reporter {
+	return progress.New(os.Stderr, term.IsTerminal(int(os.Stderr.Fd())))
+}
+
+// print writes a result in the asked form; table writes it for people.
+func (s *settings) print(w io.Writer, value any, table func(io.Writer)) error {
+	switch s.output {
+	case "json":
+		encoder := json.NewEncoder(w)
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(value)
+	case "yaml":
+		encoder := yaml.NewEncoder(w)
+		encoder.SetIndent(2)
+		return errors.Join(encoder.Encode(value), encoder.Close())
+	}
+	table(w)
+	return nil
+}

@@ -1,0 +1,175 @@
+package check
+
+import (
+	"fmt"
+	"math"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"service-dataplane/internal/evidence"
+	"service-dataplane/internal/spec"
+	"service-dataplane/pkg/collect"
+)
+
+func selection(in subject, j *judgement) {
+	if !j.usable(in, evidence.ServicesFile, evidence.EndpointSlicesFile) {
+		return
+	}
+	ready := in.ready()
+	switch want := collect.Selection(in.expect.Selection); {
+	case len(ready) < 2:
+		j.skip = fmt.Sprintf("%d ready endpoints: there is nothing to select", len(ready))
+	case want == collect.SelectRoundRobin:
+		in.through(j, func(p collect.EntryPoint) { rotates(p, len(ready), j) })
+	case want == collect.SelectRandom:
+		random(in, ready, j)
+	default:
+		j.undecided("", collect.Ref{}, "there is no test for %s", want)
+	}
+}
+
+// rotates: with n backends in strict rotation, no n connections in a row have
+// one twice. What else used the virtual service meanwhile would break that
+// too, so an experiment leaves it alone.
+func rotates(p collect.EntryPoint, n int, j *judgement) {
+	answers := answered(p)
+	if len(answers) != len(p.Attempts) || len(answers) <= n {
+		j.undecided(p.From, collect.Ref{File: p.File}, "%d of %d connections were answered: no rotation can be seen", len(answers), len(p.Attempts))
+		return
+	}
+	for i, a := range answers {
+		for _, before := range answers[max(0, i-n+1):i] {
+			if a.Backend.PodIP == before.Backend.PodIP {
+				j.contradict(p.From, line(p, a), "connections %d and %d were both answered by %s, want the %d backends in turn", before.Sequence, a.Sequence, a.Backend.Pod, n)
+				return
+			}
+		}
+	}
+	j.quote(p.From, collect.Ref{File: p.File}, "%d connections in strict rotation", len(answers))
+}
+
+// alpha bounds the probability that a run of a data plane that does choose at
+// random fails the check, over all its entry points.
+const alpha = 0.001
+
+// random tests each entry point by itself, and all of them together: an
+// imbalance too small to show at one may be the same at each.
+func random(in subject, ready []collect.Endpoint, j *judgement) {
+	var points []collect.EntryPoint
+	var splits []string
+	var pValues []float64
+	in.through(j, func(p collect.EntryPoint) {
+		shares, ok := in.shares(p, ready, j)
+		if !ok {
+			return
+		}
+		counts, text := make([]int, len(shares)), make([]string, len(shares))
+		for i, s := range shares {
+			for _, a := range p.Attempts {
+				if a.Backend.PodIP == s.backend {
+					counts[i]++
+				}
+			}
+			text[i] = fmt.Sprint(counts[i])
+		}
+		points = append(points, p)
+		splits = append(splits, strings.Join(text, ":"))
+		pValues = append(pValues, pValue(counts, probabilities(shares)))
+	})
+	if len(points) == 0 {
+		return
+	}
+	family := pValues
+	if len(points) > 1 {
+		family = append(slices.Clone(pValues), together(pValues))
+	}
+	rejected := holm(family, alpha)
+	for i, p := range points {
+		ref := collect.Ref{File: p.File}
+		switch {
+		case rejected[i]:
+			j.contradict(p.From, ref, "connections are split %s, which the entry node's own table gives with p = %.2g", splits[i], pValues[i])
+		case rejected[len(family)-1]:
+			j.contradict(p.From, ref, "connections are split %s (p = %.2g): together with the other entry points less even than chance allows (p = %.2g)",
+				splits[i], pValues[i], family[len(family)-1])
+		default:
+			j.quote(p.From, ref, "split %s, p = %.2g", splits[i], pValues[i])
+		}
+	}
+	j.note = canShow(in.experiment.Connections, len(ready), len(family))
+}
+
+// canShow says how little a number of connections shows.
+func canShow(n, backends, tests int) string {
+	one := 1 / float64(backends)
+	text := fmt.Sprintf("%d connections an entry point, %d tests at %g in all (Holm). All to one backend has probability %d·%.3g^%d = %.2g",
+		n, tests, alpha, backends, one, n, float64(backends)*math.Pow(one, float64(n)))
+	share, ok := detectable(n, one, alpha/float64(tests))
+	switch {
+	case !ok:
+		text += ", too much to fail one entry point by itself: only all of them together would show an imbalance"
+	case backends == 2:
+		text += fmt.Sprintf(". A backend with %.0f%% instead of 50%% would be found at one entry point with power 0.8, a smaller imbalance may not", 100*share)
+	}
+	return text + "."
+}
+
+// share is the probability that a new connection is sent to a backend.
+type share struct {
+	backend     netip.Addr
+	probability float64
+}
+
+func probabilities(all []share) []float64 {
+	var p []float64
+	for _, s := range all {
+		p = append(p, s.probability)
+	}
+	return p
+}
+
+// shares are those in the service table of the node that an entry point
+// enters, every ready endpoint included; equal ones where the table has none.
+func (in subject) shares(p collect.EntryPoint, ready []collect.Endpoint, j *judgement) ([]share, bool) {
+	var shares []share
+	if entry := in.entryNode(p); entry != "" {
+		if !j.usable(in, decodedFrom(in, entry, in.expect.Encoding)...) {
+			return nil, false
+		}
+		if f := in.frontend(p, entry); f != nil {
+			for _, b := range f.Backends {
+				if b.Probability > 0 {
+					shares = append(shares, share{b.Address, b.Probability})
+				}
+			}
+		}
+	}
+	said := len(shares) > 0
+	for _, e := range ready {
+		switch {
+		case !said:
+			shares = append(shares, share{e.Address, 1 / float64(len(ready))})
+		case !slices.ContainsFunc(shares, func(s share) bool { return s.backend == e.Address }):
+			shares = append(shares, share{e.Address, 0})
+		}
+	}
+	return shares, true
+}
+
+// frontend is the one an entry point's connections meet on the node they enter.
+func (in subject) frontend(p collect.EntryPoint, entry string) *collect.Frontend {
+	t := in.state(entry).Table(in.expect.Encoding)
+	if t == nil {
+		return nil
+	}
+	service, node := in.Objects.Service, in.node(entry)
+	for i, f := range t.Frontends {
+		nodePort := f.Kind == collect.NodePort && f.Port == service.NodePort && (!f.Address.IsValid() || f.Address == node.InternalIP)
+		clusterIP := f.Address == service.ClusterIP && f.Port == service.Port
+		if p.To == spec.ToNodePort && nodePort || p.To != spec.ToNodePort && clusterIP {
+			return &t.Frontends[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"service-dataplane/internal/capture"
+	"service-dataplane/internal/cluster"
+	"service-dataplane/internal/probe"
+	"service-dataplane/internal/spec"
+	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/conntrack"
+	"service-dataplane/pkg/collect/iptables"
+	"service-dataplane/pkg/collect/ipvs"
+	"service-dataplane/pkg/collect/nftables"
+)
+
+// collect captures what the API server holds and the state of every node.
+// Nodes are asked side by side; on one node commands follow each other.
+func (l *lab) collect(ctx context.Context, c *cluster.Cluster, recorder *capture.Recorder) error {
+	api := capture.API(c.API.CoreV1().RESTClient())
+	if err := recorder.Run(ctx, "cluster", api, objects()...); err != nil {
+		return err
+	}
+	proxies, err := proxyPods(ctx, c)
+	if err != nil {
+		return err
+	}
+	commands, err := l.nodeCommands(ctx, c)
+	if err != nil {
+		return err
+	}
+	failed := make(chan error, len(c.Nodes))
+	for _, node := range c.Nodes {
+		go func() {
+			failed <- errors.Join(
+				recorder.Run(ctx, node.Role, api, capture.Get("kube-proxy.log", "/api/v1/namespaces/kube-system/pods/"+proxies[node.Name]+"/log")),
+				recorder.Run(ctx, node.Role, node.Run, commands...),
+			)
+		}()
+	}
+	for range c.Nodes {
+		err = errors.Join(err, <-failed)
+	}
+	for _, record := range recorder.Failed() {
+		l.show.Note("%s: not captured: %s%s", record.File, record.Error, record.Stderr)
+	}
+	return err
+}
+
+// objects are the API objects that evidence is decoded from.
+func objects() []collect.Command {
+	return []collect.Command{
+		capture.Get("services.json", "/api/v1/services"),
+		capture.Get("endpointslices.json", "/apis/discovery.k8s.io/v1/endpointslices"),
+		capture.Get("pods.json", "/api/v1/pods"),
+		capture.Get("nodes.json", "/api/v1/nodes"),
+		capture.Get("kube-proxy-configmap.json", "/api/v1/namespaces/kube-system/configmaps/kube-proxy"),
+		capture.Get("kube-proxy-daemonset.json", "/apis/apps/v1/namespaces/kube-system/daemonsets/kube-proxy"),
+	}
+}
+
+// nodeCommands are the same on every node and in every scenario: what must not
+// be there is looked for where it could be.
+func (l *lab) nodeCommands(ctx context.Context, c *cluster.Cluster) ([]collect.Command, error) {
+	w := l.Experiment.Spec.Workload
+	targets, err := probe.FindTargets(ctx, c, w)
+	if err != nil {
+		return nil, err
+	}
+	clusterIP, err := netip.ParseAddr(targets.ClusterIP)
+	if err != nil {
+		return nil, fmt.Errorf("Service %s/%s has no ClusterIP: %w", w.Namespace, w.Service, err)
+	}
+	// Connection tracking first: its entries of closed connections expire.
+	commands := conntrack.Commands(clusterIP, uint16(w.ClusterPort), uint16(w.NodePort))
+	commands = append(commands, iptables.Commands()...)
+	commands = append(commands, nftables.Commands()...)
+	commands = append(commands, ipvs.Commands()...)
+	return append(commands,
+		collect.Command{File: "proxyMode.txt", Argv: []string{"curl", "--silent", "--show-error", "--fail", "--max-time", "5", "http://127.0.0.1:10249/proxyMode"}},
+		collect.Command{File: "ip-addr.json", Argv: []string{"ip", "-j", "addr", "show"}},
+		collect.Command{File: "uname.txt", Argv: []string{"uname", "-r"}},
+	), nil
+}
+
+// proxyPods returns the kube-proxy pod of each node by the node's name.
+func proxyPods(ctx context.Context, c *cluster.Cluster) (map[string]string, error) {
+	list, err := c.API.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: "k8s-app=kube-proxy"})
+	if err != nil {
+		return nil, err
+	}
+	pods := map[string]string{}
+	for _, pod := range list.Items {
+		pods[pod.Spec.NodeName] = pod.Name
+	}
+	return pods, nil
+}
+
+// programmedLimit bounds the wait for the data plane. When it runs out the run
+// goes on: the evidence then shows what is missing and where.
+const programmedLimit = 30 * time.Second
+
+// waitProgrammed waits until the kernel of every node has the Service with all
+// its backends in the scenario's encoding: ready endpoints in the API are
+// promises, and a connection sent before they are kept proves nothing.
+func (l *lab) waitProgrammed(ctx context.Context, c *cluster.Cluster, scenario spec.Scenario) error {
+	w := l.Experiment.Spec.Workload
+	last := ""
+	err := wait.PollUntilContextTimeout(ctx, 300*time.Millisecond, programmedLimit, true, func(ctx context.Context) (bool, error) {
+		for _, node := range c.Nodes {
+			table, err := readTable(ctx, node, scenario.Spec.Expect.Encoding)
+			if err != nil {
+				last = fmt.Sprintf("%s: %v", node.Role, err)
+				return false, nil
+			}
+			if n := backends(table, w); n < len(w.BackendNodes) {
+				last = fmt.Sprintf("%s: NodePort %d has %d of %d backends", node.Role, w.NodePort, n, len(w.BackendNodes))
+				l.show.Detail("%s", last)
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if err != nil {
+		l.show.Note("after %v %s; the evidence will show it", programmedLimit, last)
+	}
+	return nil
+}
+
+// readTable reads one node's service table as it is now.
+func readTable(ctx context.Context, node cluster.Node, encoding string) (collect.ServiceTable, error) {
+	output := func(argv ...string) ([]byte, error) {
+		out, err := node.Run(ctx, argv)
+		if err == nil && out.ExitCode != 0 {
+			err = fmt.Errorf("%v: exit code %d: %s", argv, out.ExitCode, out.Stderr)
+		}
+		return out.Stdout, err
+	}
+	switch encoding {
+	case "iptables":
+		raw, err := output("iptables-nft-save")
+		if err != nil {
+			return collect.ServiceTable{}, err
+		}
+		if table, err := iptables.Decode(raw); err != nil || len(table.Frontends) > 0 {
+			return table, err
+		}
+		if raw, err = output("iptables-legacy-save"); err != nil {
+			return collect.ServiceTable{}, err
+		}
+		return iptables.Decode(raw)
+	case "nftables":
+		raw, err := output("nft", "list", "ruleset")
+		if err != nil {
+			return collect.ServiceTable{}, err
+		}
+		return nftables.Decode(raw)
+	case "ipvs":
+		rows, err := output("cat", "/proc/net/ip_vs")
+		if err != nil {
+			return collect.ServiceTable{}, err
+		}
+		sets, err := output("ipset", "save")
+		if err != nil {
+			return collect.ServiceTable{}, err
+		}
+		return ipvs.Decode(ipvs.Raw{IPVS: rows, IPSet: sets})
+	}
+	return collect.ServiceTable{}, fmt.Errorf("no decoder for encoding %s", encoding)
+}
+
+// backends counts the backends behind the workload's NodePort.
+func backends(table collect.ServiceTable, w spec.Workload) int {
+	most := 0
+	for _, f := range table.Frontends {
+		if f.Kind == collect.NodePort && int(f.Port) == w.NodePort {
+			most = max(most, len(f.Backends))
+		}
+	}
+	return most
+}

@@ -1,0 +1,85 @@
+package lab
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"service-dataplane/internal/check"
+	"service-dataplane/internal/evidence"
+	"service-dataplane/internal/report"
+	"service-dataplane/internal/results"
+	"service-dataplane/pkg/collect"
+)
+
+// Derived is everything that follows from the raw files and the provenance.
+type Derived struct {
+	Evidence collect.Evidence
+	Checks   []collect.Check
+	// Files of the result directory by their name.
+	Files map[string][]byte
+}
+
+// document is evidence.json.
+type document struct {
+	Evidence collect.Evidence `json:"evidence"`
+	Checks   []collect.Check  `json:"checks"`
+}
+
+// Derive decodes the raw directory of a run, makes the checks and renders what
+// is written beside it.
+func Derive(raw string, run results.Run) (Derived, error) {
+	files := os.DirFS(raw)
+	e, err := evidence.Decode(files, run.Scenario, run.Experiment)
+	if err != nil {
+		return Derived{}, err
+	}
+	d := Derived{Evidence: e, Checks: check.Run(e, run.Scenario, run.Experiment), Files: map[string][]byte{}}
+	for name, value := range map[string]any{
+		results.EvidenceFile:   document{e, d.Checks},
+		results.NormalizedFile: evidence.Normalize(e, d.Checks),
+	} {
+		if d.Files[name], err = marshal(value); err != nil {
+			return Derived{}, err
+		}
+	}
+	d.Files[results.ReadmeFile], err = report.Scenario(run, e, d.Checks, files)
+	return d, err
+}
+
+// Index renders the README of all results below root.
+func Index(root string) ([]byte, error) {
+	dirs, err := results.Find(root)
+	if err != nil {
+		return nil, err
+	}
+	var entries []report.IndexEntry
+	for _, dir := range dirs {
+		run, err := results.ReadRun(dir)
+		if err != nil {
+			return nil, err
+		}
+		derived, err := Derive(filepath.Join(dir, results.RawDir), run)
+		if err != nil {
+			return nil, err
+		}
+		relative, err := filepath.Rel(root, dir)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, report.IndexEntry{Run: run, Evidence: derived.Evidence, Checks: derived.Checks, Dir: filepath.ToSlash(relative)})
+	}
+	return report.Index(entries), nil
+}
+
+// marshal writes JSON for people and for git diff: indented, nothing escaped
+// that need not be.
+func marshal(value any) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	err := encoder.Encode(value)
+	return out.Bytes(), err
+}

@@ -1,0 +1,184 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"service-dataplane/internal/host"
+	"service-dataplane/internal/nodeimage"
+	"service-dataplane/internal/progress"
+	"service-dataplane/internal/results"
+	"service-dataplane/internal/spec"
+	"service-dataplane/internal/workload"
+	"service-dataplane/pkg/collect"
+)
+
+// Options say what to run and where.
+type Options struct {
+	// Repo is the root of this tree.
+	Repo string
+	// WorkDir holds kubeconfigs, the workload image and logs of failed runs.
+	WorkDir string
+	// ResultsDir gets the results: results/ of the tree, or elsewhere.
+	ResultsDir string
+	Experiment spec.Experiment
+	Scenarios  []spec.Scenario
+	// NodeImage is the choice of nodeimage.Resolve.
+	NodeImage string
+	// Keep leaves the cluster where it is.
+	Keep bool
+	// Argv of the runner, for the record.
+	Argv []string
+}
+
+// Outcome of one scenario's run.
+type Outcome struct {
+	Scenario   string          `json:"scenario" yaml:"scenario"`
+	Experiment string          `json:"experiment" yaml:"experiment"`
+	Verdict    collect.Verdict `json:"verdict" yaml:"verdict"`
+	// Reason of a skip, with the cure.
+	Reason  string          `json:"reason,omitempty" yaml:"reason,omitempty"`
+	Seconds float64         `json:"seconds" yaml:"seconds"`
+	Checks  []collect.Check `json:"checks,omitempty" yaml:"checks,omitempty"`
+	// Dir has the results, relative to the working directory where it can be.
+	Dir string `json:"dir,omitempty" yaml:"dir,omitempty"`
+}
+
+// ErrHost is wrapped by errors that say this host cannot run it.
+var ErrHost = errors.New("this host cannot run it")
+
+// lab is one call of Run.
+type lab struct {
+	Options
+	show  *progress.Reporter
+	sys   host.System
+	facts host.Facts
+	image nodeimage.Image
+	echo  workload.Image
+}
+
+// Run runs the experiment on the scenarios, one cluster after another, and
+// returns an outcome for each that came to an end. The error is about what
+// did not: a host that cannot run it (ErrHost), an interruption, a failed
+// step. Checks that fail are outcomes, not errors.
+func Run(ctx context.Context, options Options, show *progress.Reporter) (outcomes []Outcome, err error) {
+	l := &lab{Options: options, show: show, sys: host.Local()}
+	runnable, skipped, err := l.preflight(ctx)
+	if err != nil || len(runnable) == 0 {
+		return skipped, err
+	}
+	unlock, err := lock()
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if err := os.MkdirAll(l.WorkDir, 0o755); err != nil {
+		return nil, err
+	}
+	if err := l.prepare(ctx); err != nil {
+		return nil, err
+	}
+	for _, scenario := range options.Scenarios {
+		if reason, ok := skipped.reason(scenario); ok {
+			outcomes = append(outcomes, reason)
+			continue
+		}
+		show.Heading("%s on %s", options.Experiment.Metadata.Name, scenario.Metadata.Name)
+		outcome, err := l.run(ctx, scenario)
+		if err != nil {
+			return outcomes, fmt.Errorf("%s: %w", scenario.Metadata.Name, err)
+		}
+		outcomes = append(outcomes, outcome)
+	}
+	return outcomes, l.index()
+}
+
+// outcomes finds a scenario's.
+type outcomes []Outcome
+
+func (o outcomes) reason(scenario spec.Scenario) (Outcome, bool) {
+	for _, outcome := range o {
+		if outcome.Scenario == scenario.Metadata.Name {
+			return outcome, true
+		}
+	}
+	return Outcome{}, false
+}
+
+// preflight finds out what this host can run before anything is created.
+func (l *lab) preflight(ctx context.Context) (runnable []spec.Scenario, skipped outcomes, err error) {
+	for _, finding := range host.Inspect(ctx, l.sys) {
+		if finding.State == host.Missing {
+			err = errors.Join(err, fmt.Errorf("%w: %s: %s\n  %s", ErrHost, finding.Subject, finding.Text, finding.Cure))
+		}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, scenario := range l.Scenarios {
+		features, err := host.Features(ctx, scenario.Spec.Requires, l.sys)
+		if err != nil {
+			return nil, nil, err
+		}
+		reason := ""
+		for _, finding := range features {
+			if finding.State == host.Missing {
+				reason += fmt.Sprintf("%s: %s. %s\n", finding.Subject, finding.Text, finding.Cure)
+			}
+		}
+		if reason == "" {
+			runnable = append(runnable, scenario)
+			continue
+		}
+		l.show.Heading("%s on %s: skip\n   %s", l.Experiment.Metadata.Name, scenario.Metadata.Name, reason)
+		skipped = append(skipped, Outcome{
+			Scenario: scenario.Metadata.Name, Experiment: l.Experiment.Metadata.Name,
+			Verdict: collect.Skip, Reason: reason,
+		})
+	}
+	l.facts = host.Describe(ctx, l.sys)
+	return runnable, skipped, nil
+}
+
+// prepare makes what all scenarios share.
+func (l *lab) prepare(ctx context.Context) (err error) {
+	l.show.Heading("prepare")
+	if l.image, err = nodeimage.Resolve(ctx, l.NodeImage, l.Repo, l.show); err != nil {
+		return err
+	}
+	l.show.Note("node image %s (%s, %d MB)", l.image.Reference, l.image.Origin, l.image.Bytes/1e6)
+	return l.show.Run(ctx, progress.Step{Name: "build the echo image", Run: func(ctx context.Context) (err error) {
+		l.echo, err = workload.BuildImage(ctx, l.Repo, l.WorkDir)
+		return err
+	}})
+}
+
+// index renders results/README.md from all result directories there are.
+func (l *lab) index() error {
+	page, err := Index(l.ResultsDir)
+	if err != nil {
+		return err
+	}
+	return replaceFile(filepath.Join(l.ResultsDir, results.ReadmeFile), page)
+}
+
+// replaceFile writes a file whole or not at all.
+func replaceFile(file string, content []byte) error {
+	draft, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(draft.Name())
+	_, err = draft.Write(content)
+	if err := errors.Join(err, draft.Chmod(0o644), draft.Close()); err != nil {
+		return err
+	}
+	return os.Rename(draft.Name(), file)
+}
+
+// since rounds to what a reader can use.
+func since(start time.Time) float64 { return float64(time.Since(start).Milliseconds()) / 1000 }

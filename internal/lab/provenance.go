@@ -1,0 +1,58 @@
+package lab
+
+import (
+	"context"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"helm.sh/helm/v3/pkg/chart/loader"
+
+	"service-dataplane/internal/cluster"
+	"service-dataplane/internal/command"
+	"service-dataplane/internal/progress"
+	"service-dataplane/internal/results"
+	"service-dataplane/internal/spec"
+)
+
+func (l *lab) provenance(ctx context.Context, scenario spec.Scenario, start time.Time, timings []progress.Timing) (results.Run, error) {
+	chart, err := loader.Load(filepath.Join(l.Repo, l.Experiment.Spec.Workload.Chart))
+	if err != nil {
+		return results.Run{}, err
+	}
+	config, err := cluster.KindConfig(scenario, l.facts.CgroupVersion != "v2")
+	if err != nil {
+		return results.Run{}, err
+	}
+	return results.Run{
+		Started:    start.UTC().Truncate(time.Second),
+		Argv:       l.Argv,
+		Harness:    harness(ctx, l.Repo),
+		Host:       l.facts,
+		Image:      l.image,
+		Workload:   results.WorkloadImage{Reference: l.echo.Reference, Chart: chart.Name() + "-" + chart.Metadata.Version},
+		KindConfig: string(config),
+		Scenario:   scenario,
+		Experiment: l.Experiment,
+		Timings:    slices.Clone(timings),
+	}, nil
+}
+
+// harness says which program made the run. A tree without Git has no revision.
+func harness(ctx context.Context, repo string) results.Harness {
+	h := results.Harness{GoVersion: runtime.Version(), Modules: map[string]string{}}
+	h.Revision, _ = command.Output(ctx, "git", "-C", repo, "rev-parse", "HEAD")
+	changed, _ := command.Output(ctx, "git", "-C", repo, "status", "--porcelain", "--", ".", ":(exclude)results")
+	h.Modified = changed != ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, module := range info.Deps {
+			if slices.Contains([]string{"sigs.k8s.io/kind", "k8s.io/client-go", "helm.sh/helm/v3"}, module.Path) {
+				h.Modules[module.Path] = strings.TrimSpace(module.Version)
+			}
+		}
+	}
+	return h
+}

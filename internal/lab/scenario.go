@@ -1,0 +1,167 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"service-dataplane/internal/capture"
+	"service-dataplane/internal/cluster"
+	"service-dataplane/internal/probe"
+	"service-dataplane/internal/progress"
+	"service-dataplane/internal/results"
+	"service-dataplane/internal/spec"
+	"service-dataplane/internal/workload"
+	"service-dataplane/pkg/collect"
+)
+
+// run is one scenario from cluster to results. Whatever ends it, the cluster
+// is gone afterwards (or kept on request) and the results are whole or those
+// of before.
+func (l *lab) run(ctx context.Context, scenario spec.Scenario) (outcome Outcome, err error) {
+	start := time.Now()
+	draft, err := results.NewDraft(l.ResultsDir, l.Experiment.Metadata.Name, scenario.Metadata.Name)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer func() { err = errors.Join(err, draft.Discard()) }()
+	recorder, err := capture.NewRecorder(draft.Raw())
+	if err != nil {
+		return Outcome{}, err
+	}
+	first := len(l.show.Timings())
+	if err := l.observe(ctx, scenario, recorder); err != nil {
+		return Outcome{}, err
+	}
+	record, err := l.provenance(ctx, scenario, start, l.show.Timings()[first:])
+	if err != nil {
+		return Outcome{}, err
+	}
+	var derived Derived
+	err = l.show.Run(ctx, progress.Step{Name: "decode, check, write results", Run: func(context.Context) error {
+		if err := recorder.WriteIndex(); err != nil {
+			return err
+		}
+		if derived, err = Derive(draft.Raw(), record); err != nil {
+			return err
+		}
+		if derived.Files[results.RunFile], err = results.MarshalRun(record); err != nil {
+			return err
+		}
+		if err := draft.Write(derived.Files); err != nil {
+			return err
+		}
+		return draft.Commit()
+	}})
+	if err != nil {
+		return Outcome{}, err
+	}
+	return Outcome{
+		Scenario:   scenario.Metadata.Name,
+		Experiment: l.Experiment.Metadata.Name,
+		Verdict:    overall(derived.Checks),
+		Seconds:    since(start),
+		Checks:     derived.Checks,
+		Dir:        draft.Target(),
+	}, nil
+}
+
+// observe is every part of a run with side effects: the cluster lives as long
+// as this function.
+func (l *lab) observe(ctx context.Context, scenario spec.Scenario, recorder *capture.Recorder) (err error) {
+	c := cluster.New(cluster.Options{
+		Scenario: scenario,
+		Image:    l.image.Reference,
+		WorkDir:  l.WorkDir,
+		CgroupV1: l.facts.CgroupVersion != "v2",
+	}, l.show)
+	defer func() { err = errors.Join(err, l.dismiss(ctx, c, err)) }()
+	w := l.Experiment.Spec.Workload
+	return l.show.Run(ctx,
+		progress.Step{Name: "create cluster " + c.Name, Run: c.Create},
+		progress.Step{Name: "set up the pod network", Run: c.PodNetwork},
+		progress.Step{Name: "load the echo image, install the chart", Run: func(ctx context.Context) error {
+			if err := c.LoadImage(ctx, l.echo.Open, workerRoles(w)...); err != nil {
+				return err
+			}
+			return workload.Install(ctx, c, l.Repo, w, l.echo)
+		}},
+		progress.Step{Name: "wait for nodes, DNS and workload", Run: func(ctx context.Context) error {
+			if err := c.WaitReady(ctx); err != nil {
+				return err
+			}
+			return workload.WaitReady(ctx, c, w)
+		}},
+		progress.Step{Name: "wait until every node has programmed the Service", Run: func(ctx context.Context) error {
+			return l.waitProgrammed(ctx, c, scenario)
+		}},
+		progress.Step{Name: fmt.Sprintf("send %d new connections through %d entry points", l.Experiment.Spec.Connections, len(l.Experiment.Spec.EntryPoints)), Run: func(ctx context.Context) error {
+			return l.probe(ctx, c, recorder)
+		}},
+		progress.Step{Name: "collect evidence from API and nodes", Run: func(ctx context.Context) error {
+			return l.collect(ctx, c, recorder)
+		}},
+	)
+}
+
+func workerRoles(w spec.Workload) []string {
+	roles := append([]string(nil), w.BackendNodes...)
+	for _, role := range roles {
+		if role == w.ClientNode {
+			return roles
+		}
+	}
+	return append(roles, w.ClientNode)
+}
+
+// dismiss ends the cluster. After a failure its logs are kept first; an
+// interrupted run leaves none, it is asked to stop.
+func (l *lab) dismiss(ctx context.Context, c *cluster.Cluster, failure error) error {
+	if l.Keep {
+		l.show.Note("cluster kept. Reach it with: kubectl --kubeconfig %s get pods -A", c.Kubeconfig)
+		l.show.Note("take it away with: runner clean")
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	if failure != nil && !errors.Is(failure, ErrInterrupted) {
+		logs := filepath.Join(l.WorkDir, "logs", c.Name+"-"+time.Now().UTC().Format("20060102T150405Z"))
+		if err := c.ExportLogs(logs); err != nil {
+			l.show.Note("not all logs could be collected: %v", err)
+		}
+		l.show.Note("logs of the failed run: %s", logs)
+	}
+	return l.show.Run(ctx, progress.Step{Name: "delete cluster " + c.Name, Run: c.Delete})
+}
+
+// ErrInterrupted is the cause of a context that a signal has ended.
+var ErrInterrupted = errors.New("interrupted")
+
+// probe sends the connections from the client pod and from this host.
+func (l *lab) probe(ctx context.Context, c *cluster.Cluster, recorder *capture.Recorder) error {
+	w := l.Experiment.Spec.Workload
+	targets, err := probe.FindTargets(ctx, c, w)
+	if err != nil {
+		return err
+	}
+	places := map[string]probe.Place{
+		spec.FromClient: {Run: probe.InPod(c, w.Namespace, w.Client), Echo: "/echo"},
+		spec.FromHost:   {Run: probe.OnHost(l.echo.Binary), Echo: "echo"},
+	}
+	return probe.Run(ctx, recorder, places, l.Experiment, targets)
+}
+
+// overall is the verdict of a run: the worst of its checks.
+func overall(checks []collect.Check) collect.Verdict {
+	verdict := collect.Pass
+	for _, c := range checks {
+		switch {
+		case c.Verdict == collect.Fail:
+			return collect.Fail
+		case c.Verdict == collect.Inconclusive:
+			verdict = collect.Inconclusive
+		}
+	}
+	return verdict
+}

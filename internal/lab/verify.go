@@ -1,0 +1,161 @@
+package lab
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"service-dataplane/internal/evidence"
+	"service-dataplane/internal/results"
+	"service-dataplane/pkg/collect"
+)
+
+// Verified is what verifying one result directory found.
+type Verified struct {
+	Dir string `json:"dir" yaml:"dir"`
+	// Checks as they follow from the raw files now.
+	Checks []collect.Check `json:"checks" yaml:"checks"`
+	// Differences between the directory and what its raw files lead to.
+	Differences []Difference `json:"differences,omitempty" yaml:"differences,omitempty"`
+}
+
+// Difference is one file that is not what it should be.
+type Difference struct {
+	File string `json:"file" yaml:"file"`
+	Text string `json:"text" yaml:"text"`
+}
+
+// Failed says whether the directory cannot be relied on: a check fails, or a
+// file is not what the raw files lead to.
+func (v Verified) Failed() bool {
+	return len(v.Differences) > 0 || overall(v.Checks) == collect.Fail
+}
+
+// Verify decodes, checks and renders every result directory at and below dir
+// again, from raw/ and run.yaml alone, and compares. The error is about
+// directories that cannot be read at all.
+func Verify(dir string) ([]Verified, error) {
+	dirs, err := results.Find(dir)
+	if err != nil {
+		return nil, err
+	}
+	if len(dirs) == 0 {
+		return nil, fmt.Errorf("%s holds no results: no directory below it has a %s", dir, results.RunFile)
+	}
+	var all []Verified
+	for _, d := range dirs {
+		v, err := verify(d)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, v)
+	}
+	index, err := verifyIndex(dir, dirs)
+	return append(all, index...), err
+}
+
+func verify(dir string) (Verified, error) {
+	run, err := results.ReadRun(dir)
+	if err != nil {
+		return Verified{}, err
+	}
+	raw := filepath.Join(dir, results.RawDir)
+	altered, err := evidence.Altered(os.DirFS(raw))
+	if err != nil {
+		return Verified{}, fmt.Errorf("%s: %w", raw, err)
+	}
+	derived, err := Derive(raw, run)
+	if err != nil {
+		return Verified{}, fmt.Errorf("%s: %w", dir, err)
+	}
+	v := Verified{Dir: dir, Checks: derived.Checks}
+	for _, problem := range altered {
+		v.Differences = append(v.Differences, Difference{filepath.Join(results.RawDir, problem.File), problem.Text})
+	}
+	names := []string{}
+	for name := range derived.Files {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if text, err := compare(filepath.Join(dir, name), derived.Files[name]); err != nil {
+			return Verified{}, err
+		} else if text != "" {
+			v.Differences = append(v.Differences, Difference{name, text})
+		}
+	}
+	err = recorded(dir, &v)
+	return v, err
+}
+
+// verifyIndex compares results/README.md, where dir is the root of results.
+func verifyIndex(root string, dirs []string) ([]Verified, error) {
+	if slices.Contains(dirs, root) {
+		return nil, nil // one result directory was named
+	}
+	file := filepath.Join(root, results.ReadmeFile)
+	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	page, err := Index(root)
+	if err != nil {
+		return nil, err
+	}
+	text, err := compare(file, page)
+	if err != nil || text == "" {
+		return nil, err
+	}
+	return []Verified{{Dir: root, Differences: []Difference{{results.ReadmeFile, text}}}}, nil
+}
+
+// compare returns where a file differs from what it should hold, "" where it
+// does not.
+func compare(file string, want []byte) (string, error) {
+	got, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return "is missing", nil
+	}
+	if err != nil || bytes.Equal(got, want) {
+		return "", err
+	}
+	is, should := bytes.Split(got, []byte("\n")), bytes.Split(want, []byte("\n"))
+	line := 0
+	for line < len(is) && line < len(should) && bytes.Equal(is[line], should[line]) {
+		line++
+	}
+	at := func(lines [][]byte) string {
+		if line >= len(lines) {
+			return "the end"
+		}
+		return fmt.Sprintf("%.120q", bytes.TrimSpace(lines[line]))
+	}
+	return fmt.Sprintf("line %d is %s, the raw files lead to %s", line+1, at(is), at(should)), nil
+}
+
+// recorded adds the checks whose verdict is not the recorded one any more.
+func recorded(dir string, v *Verified) error {
+	raw, err := os.ReadFile(filepath.Join(dir, results.EvidenceFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // already a difference
+	}
+	if err != nil {
+		return err
+	}
+	var then document
+	if err := json.Unmarshal(raw, &then); err != nil {
+		v.Differences = append(v.Differences, Difference{results.EvidenceFile, err.Error()})
+		return nil
+	}
+	for _, now := range v.Checks {
+		i := slices.IndexFunc(then.Checks, func(c collect.Check) bool { return c.ID == now.ID })
+		if i >= 0 && then.Checks[i].Verdict != now.Verdict {
+			v.Differences = append(v.Differences, Difference{results.EvidenceFile,
+				fmt.Sprintf("records check %s as %s, the raw files lead to %s", now.ID, then.Checks[i].Verdict, now.Verdict)})
+		}
+	}
+	return nil
+}

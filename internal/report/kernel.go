@@ -1,0 +1,196 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"service-dataplane/pkg/collect"
+)
+
+// writeKernel quotes one node whole, the client's, and compares the others
+// with it.
+func writeKernel(d *document, e collect.Evidence, clientNode string, raw fs.FS) error {
+	d.heading(2, "4 Kernel")
+	if len(e.Kernel) == 0 {
+		d.paragraph("No node was read.")
+		return nil
+	}
+	whole := e.Kernel[max(0, slices.IndexFunc(e.Kernel, func(s collect.NodeState) bool { return s.Node == clientNode }))]
+	others := slices.DeleteFunc(slices.Clone(e.Kernel), func(s collect.NodeState) bool { return s.Node == whole.Node })
+	writeEncodings(d, e.Kernel)
+	if err := writePath(d, e.Objects, whole, others, raw); err != nil {
+		return err
+	}
+	writeTables(d, e.Objects, whole, others)
+	writeTranslations(d, e)
+	return nil
+}
+
+// writeEncodings says where Services are, and where they are not.
+func writeEncodings(d *document, states []collect.NodeState) {
+	d.heading(3, "Where the Services are")
+	d.paragraph("Frontends (address, port and protocol of a Service) found in each encoding. An encoding with none programs nothing, whatever tables it has.")
+	type source struct{ encoding, file string }
+	var sources []source
+	head := []string{"Encoding", "File"}
+	for _, s := range states {
+		head = append(head, escape(s.Node))
+		for _, t := range s.Tables {
+			if at := (source{t.Encoding, path.Base(t.File)}); !slices.Contains(sources, at) {
+				sources = append(sources, at)
+			}
+		}
+	}
+	slices.SortFunc(sources, func(a, b source) int { return cmp.Or(cmp.Compare(a.encoding, b.encoding), cmp.Compare(a.file, b.file)) })
+	var rows [][]string
+	for _, at := range sources {
+		row := []string{escape(at.encoding), code(at.file)}
+		for _, s := range states {
+			cell := "not read"
+			for _, t := range s.Tables {
+				if t.Encoding == at.encoding && path.Base(t.File) == at.file {
+					cell = frontendCount(t)
+				}
+			}
+			row = append(row, cell)
+		}
+		rows = append(rows, row)
+	}
+	live := []string{"iptables", "back end that holds rules for Services"}
+	for _, s := range states {
+		live = append(live, escape(cmp.Or(s.LiveIptables, "not read")))
+	}
+	d.table(head, append(rows, live))
+}
+
+func frontendCount(t collect.NodeTable) string {
+	text := strconv.Itoa(len(t.Frontends))
+	if len(t.Frontends) > 0 {
+		text = "**" + text + "**"
+	}
+	if n := len(t.Unparsed); n > 0 {
+		text += fmt.Sprintf(" (%s not understood, first %s)", plural(n, "line"), link(collect.Ref{File: t.File, Line: t.Unparsed[0]}))
+	}
+	return text
+}
+
+func writePath(d *document, objects collect.Objects, whole collect.NodeState, others []collect.NodeState, raw fs.FS) error {
+	name := code(objects.Service.Namespace + "/" + objects.Service.Name)
+	d.heading(3, "The path of the Service on %s", escape(whole.Node))
+	stages, err := nodePath(raw, whole, objects.Service)
+	if err != nil {
+		return err
+	}
+	if len(stages) == 0 {
+		d.paragraph("No file of this node has a line for %s.", name)
+	}
+	for i, s := range stages {
+		d.paragraph("%d. %s %s", i+1, s.what, link(collect.Ref{File: s.file, Line: s.lines[0].Line}))
+		d.fence(numbered(s.lines))
+	}
+	for _, other := range others {
+		path, err := nodePath(raw, other, objects.Service)
+		if err != nil {
+			return err
+		}
+		writeDifference(d, "line", whole.Node, other.Node, linesIn(stages), linesIn(path))
+	}
+	return nil
+}
+
+// nodePath is the path in every table that has the Service: two of them are
+// two data planes, and a page has to show both.
+func nodePath(raw fs.FS, state collect.NodeState, service collect.Service) ([]stage, error) {
+	var all []stage
+	for _, t := range state.Tables {
+		frontends := underTest(t, service)
+		if len(frontends) == 0 {
+			continue
+		}
+		stages, err := servicePath(raw, t, frontends)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, stages...)
+	}
+	return all, nil
+}
+
+func linesIn(stages []stage) []quoted {
+	var lines []quoted
+	for _, s := range stages {
+		lines = append(lines, s.lines...)
+	}
+	return lines
+}
+
+// writeDifference says how another node differs from the one shown whole.
+func writeDifference(d *document, thing, whole, other string, shown, others []quoted) {
+	missing, extra := without(shown, others), without(others, shown)
+	switch {
+	case len(others) == 0:
+		d.paragraph("%s: no %s was found.", escape(other), thing)
+	case len(missing)+len(extra) == 0:
+		d.paragraph("%s: the same %s.", escape(other), plural(len(others), thing))
+	default:
+		d.paragraph("%s: %s, the same but for this:", escape(other), plural(len(others), thing))
+		d.fence(append(prefixed("- "+whole, missing), prefixed("+ "+other, extra)...))
+	}
+}
+
+// without are the lines of a that b does not have.
+func without(a, b []quoted) []quoted {
+	have := map[string]int{}
+	for _, l := range b {
+		have[l.key]++
+	}
+	var left []quoted
+	for _, l := range a {
+		if have[l.key]--; have[l.key] < 0 {
+			left = append(left, l)
+		}
+	}
+	return left
+}
+
+func prefixed(prefix string, lines []quoted) []string {
+	var out []string
+	for _, l := range lines {
+		at := prefix
+		if l.Number > 0 {
+			at += ":" + strconv.Itoa(l.Number)
+		}
+		out = append(out, fmt.Sprintf("%s  %s", at, strings.TrimSpace(tabs(l.Text))))
+	}
+	return out
+}
+
+// numbered shows lines with their numbers in the file, and an empty line where
+// the file has others between.
+func numbered(lines []quoted) []string {
+	digits, width := 1, 0
+	for _, l := range lines {
+		digits = max(digits, len(strconv.Itoa(l.Number)))
+		width = max(width, utf8.RuneCountInString(l.Text))
+	}
+	var out []string
+	for i, l := range lines {
+		if i > 0 && l.Number != lines[i-1].Number+1 {
+			out = append(out, "")
+		}
+		text := tabs(l.Text)
+		if l.note != "" {
+			text = fmt.Sprintf("%-*s  = %s", width, text, l.note)
+		}
+		out = append(out, fmt.Sprintf("%*d  %s", digits, l.Number, text))
+	}
+	return out
+}
+
+func tabs(text string) string { return strings.ReplaceAll(text, "\t", "    ") }

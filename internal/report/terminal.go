@@ -1,0 +1,134 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"service-dataplane/pkg/collect"
+)
+
+// columns of a terminal.
+const columns = 80
+
+// Table shows the checks on a terminal: a line each, and below each one that
+// did not pass what decided it, where, and what to do about it. Their number comes last.
+func Table(w io.Writer, checks []collect.Check) {
+	idWidth, verdictWidth := 0, 0
+	for _, c := range checks {
+		idWidth = max(idWidth, utf8.RuneCountInString(c.ID))
+		verdictWidth = max(verdictWidth, utf8.RuneCountInString(string(c.Verdict)))
+	}
+	var b strings.Builder
+	for _, c := range checks {
+		line := fmt.Sprintf("%s %-*s  %-*s  %s", mark(c.Verdict), idWidth, printable(c.ID), verdictWidth, c.Verdict, printable(c.Statement))
+		b.WriteString(cut(line, columns) + "\n")
+		if c.Verdict != collect.Pass {
+			explain(&b, c)
+		}
+	}
+	fmt.Fprintf(w, "%s%s\n", b.String(), Summary(checks))
+}
+
+func mark(v collect.Verdict) string {
+	switch v {
+	case collect.Pass:
+		return "✓"
+	case collect.Fail:
+		return "✗"
+	case collect.Skip:
+		return "–"
+	}
+	return "?"
+}
+
+func explain(b *strings.Builder, c collect.Check) {
+	wrap(b, "    ", "    ", reason(c))
+	for i, f := range c.Findings {
+		if i == mostFindings {
+			wrap(b, "    ", "    ", fmt.Sprintf("… and %d more, in evidence.json", len(c.Findings)-i))
+			break
+		}
+		text := f.Text
+		if node := f.Node; node != "" && !strings.HasPrefix(f.Ref.File, node+"/") {
+			text = node + ": " + text
+		}
+		if f.Ref.File != "" {
+			text = fmt.Sprintf("raw/%s: %s", place(f.Ref), text)
+		}
+		wrap(b, "    ", "      ", text)
+	}
+	if next := cure(c); next != "" {
+		wrap(b, "    → ", "      ", next)
+	}
+}
+
+// cure is what to do next about a check that did not pass.
+func cure(c collect.Check) string {
+	layer, _, _ := strings.Cut(c.ID, ".")
+	switch {
+	case c.Verdict == collect.Inconclusive:
+		return "raw/index.json has exit code and stderr of each command; run the scenario again"
+	case c.Verdict != collect.Fail:
+		return ""
+	case c.ID == "mode.declared":
+		return "kubeProxyMode in the scenario's file decides; create the cluster anew"
+	case c.ID == "mode.actual":
+		return "kube-proxy reads its ConfigMap only when it starts: kubectl -n kube-system rollout restart daemonset kube-proxy"
+	case c.ID == "mode.sole":
+		return "rules of an earlier mode stay until they are removed: run kube-proxy --cleanup on the node, or create the cluster anew"
+	case layer == "objects":
+		return "compare with the API: kubectl -n NAMESPACE get service,endpointslice,pod -o wide"
+	case layer == "traffic":
+		return "the lines of raw/client and raw/host hold each connection with its error"
+	case layer == "kernel":
+		return "look for errors of the last sync in raw/NODE/kube-proxy.log"
+	}
+	return ""
+}
+
+// cut ends a text that is too long with an ellipsis.
+func cut(text string, width int) string {
+	runes := []rune(strings.TrimRight(text, " "))
+	if len(runes) <= width {
+		return string(runes)
+	}
+	return strings.TrimRight(string(runes[:width-1]), " ") + "…"
+}
+
+// wrap breaks a text between words, and inside those that fit no line.
+func wrap(b *strings.Builder, first, rest, text string) {
+	line, empty := first, true
+	flush := func() {
+		b.WriteString(line + "\n")
+		line, empty = rest, true
+	}
+	for _, word := range strings.Fields(printable(text)) {
+		for {
+			room := columns - utf8.RuneCountInString(line)
+			if !empty {
+				room--
+			}
+			runes := []rune(word)
+			if len(runes) <= room {
+				break
+			}
+			if !empty {
+				flush()
+				continue
+			}
+			line += string(runes[:room])
+			word = string(runes[room:])
+			flush()
+		}
+		if !empty {
+			line += " "
+		}
+		line += word
+		empty = false
+	}
+	if !empty {
+		flush()
+	}
+}

@@ -1,0 +1,264 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"service-dataplane/internal/spec"
+	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/traffic"
+)
+
+// letters name the endpoints of the Service under test: A, B, …
+type letters map[netip.Addr]string
+
+func lettersOf(objects collect.Objects) letters {
+	l := letters{}
+	for i, e := range objects.Endpoints {
+		name := string(rune('A' + i%26))
+		if i >= 26 {
+			name += strconv.Itoa(i / 26)
+		}
+		l[e.Address] = name
+	}
+	return l
+}
+
+// writeTraffic tells what came of the connections of each entry point.
+func writeTraffic(d *document, e collect.Evidence, checks []collect.Check) {
+	d.heading(2, "3 Traffic")
+	if len(e.Traffic) == 0 {
+		d.paragraph("No connection was recorded.")
+		return
+	}
+	d.paragraph("Every connection is a new TCP connection. The backend names itself in its answer, and tells the source address it saw.")
+	for _, p := range e.Traffic {
+		writeEntryPoint(d, e, p)
+	}
+	writeSockets(d, e.Traffic)
+	for _, c := range checks {
+		if strings.HasPrefix(c.ID, "traffic.selection") && c.Reason != "" {
+			d.heading(3, "What these numbers can and cannot show")
+			d.paragraph("Check %s: %s", code(c.ID), escape(c.Reason))
+		}
+	}
+}
+
+func writeEntryPoint(d *document, e collect.Evidence, p collect.EntryPoint) {
+	letters := lettersOf(e.Objects)
+	d.heading(3, "%s", code(p.Name))
+	d.paragraph("%s dialled %s: %d connections sent, %d answered, %d failed (%s).",
+		capital(prober(e, p)), dialled(p), p.Sent, len(answered(p)), len(p.Attempts)-len(answered(p)), link(collect.Ref{File: p.File}))
+
+	type outcome struct {
+		backend traffic.Identity
+		source  netip.Addr
+	}
+	hits := map[outcome]int{}
+	var order []outcome
+	for _, a := range answered(p) {
+		o := outcome{a.Backend, a.SourceSeen.Addr()}
+		if hits[o] == 0 {
+			order = append(order, o)
+		}
+		hits[o]++
+	}
+	slices.SortFunc(order, func(a, b outcome) int {
+		return cmp.Or(cmp.Compare(letters[a.backend.PodIP], letters[b.backend.PodIP]), cmp.Compare(a.backend.Pod, b.backend.Pod), a.source.Compare(b.source))
+	})
+	var rows [][]string
+	for _, o := range order {
+		rows = append(rows, []string{
+			cmp.Or(letters[o.backend.PodIP], "?"), code(o.backend.Pod), dash(roleOf(e, o.backend.Node)), strconv.Itoa(hits[o]),
+			code(o.source.String()), escape(owner(e, p, o.source)),
+		})
+	}
+	d.table([]string{"", "Backend", "Node", "Hits", "Source address seen", "Which is"}, rows)
+	d.paragraph("Backends in order: %s", code(sequence(p, letters)))
+	for _, failure := range failures(p) {
+		d.paragraph("Failed: %s", escape(failure))
+	}
+}
+
+// answered are the attempts of which everything became known.
+func answered(p collect.EntryPoint) []traffic.Attempt {
+	return slices.DeleteFunc(slices.Clone(p.Attempts), func(a traffic.Attempt) bool { return a.Error != "" })
+}
+
+// prober is who makes the connections.
+func prober(e collect.Evidence, p collect.EntryPoint) string {
+	if p.From == spec.FromHost {
+		return "the host"
+	}
+	for _, pod := range e.Objects.Pods {
+		if pod.Address == e.Objects.ClientIP {
+			return fmt.Sprintf("the client pod on %s", escape(pod.Node))
+		}
+	}
+	return "the client pod"
+}
+
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+
+// dialled is what the prober was given and what it resolved that to.
+func dialled(p collect.EntryPoint) string {
+	var targets, addresses []string
+	for _, a := range p.Attempts {
+		targets = append(targets, a.Target)
+		if a.DialedAddress.IsValid() && a.DialedAddress.String() != a.Target {
+			addresses = append(addresses, a.DialedAddress.String())
+		}
+	}
+	text := codes(distinct(targets))
+	if len(addresses) > 0 {
+		text += ", resolved to " + codes(distinct(addresses))
+	}
+	if p.Node != "" {
+		text += " on " + escape(p.Node)
+	}
+	return text
+}
+
+func distinct(all []string) []string {
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// owner is whose address it is, as far as the evidence knows.
+func owner(e collect.Evidence, p collect.EntryPoint, address netip.Addr) string {
+	own := slices.ContainsFunc(p.Attempts, func(a traffic.Attempt) bool { return a.LocalAddress.Addr() == address })
+	if address == e.Objects.ClientIP {
+		return "client pod"
+	}
+	for _, pod := range e.Objects.Pods {
+		if pod.Address == address {
+			return fmt.Sprintf("pod %s/%s on %s", pod.Namespace, pod.Name, pod.Node)
+		}
+	}
+	var roles []string
+	for _, n := range e.Nodes {
+		if n.InternalIP == address || slices.Contains(n.Addresses, address) {
+			roles = append(roles, n.Role)
+		}
+	}
+	switch {
+	case len(roles) > 0:
+		return "node " + strings.Join(roles, ", ")
+	case own && p.From == spec.FromHost:
+		return "host"
+	}
+	return "not known"
+}
+
+// roleOf is the role of a node by its name in the API.
+func roleOf(e collect.Evidence, name string) string {
+	for _, n := range e.Nodes {
+		if n.Name == name {
+			return n.Role
+		}
+	}
+	return name
+}
+
+// mostInOrder bounds the letters on a page; the raw file has all attempts.
+const mostInOrder = 200
+
+// sequence is the backends in the order of the attempts, ten to a group: "x"
+// is a failed one, "?" an answer of something else than an endpoint.
+func sequence(p collect.EntryPoint, letters letters) string {
+	var b strings.Builder
+	for i, a := range p.Attempts {
+		if i == mostInOrder {
+			fmt.Fprintf(&b, " … %d more", len(p.Attempts)-i)
+			break
+		}
+		if i > 0 && i%10 == 0 {
+			b.WriteByte(' ')
+		}
+		if a.Error != "" {
+			b.WriteByte('x')
+			continue
+		}
+		b.WriteString(cmp.Or(letters[a.Backend.PodIP], "?"))
+	}
+	return b.String()
+}
+
+// failures are the distinct errors, each with how often it came.
+func failures(p collect.EntryPoint) []string {
+	counts := map[string]int{}
+	var order []string
+	for _, a := range p.Attempts {
+		if a.Error == "" {
+			continue
+		}
+		if counts[a.Error]++; counts[a.Error] == 1 {
+			order = append(order, a.Error)
+		}
+	}
+	for i, text := range order {
+		order[i] = fmt.Sprintf("%d × %s", counts[text], text)
+	}
+	return order
+}
+
+// Where a destination is translated.
+const (
+	onPackets = "packet"
+	inSocket  = "socket"
+)
+
+// translatedAt says where the destination of an attempt was translated; ""
+// where the socket table was not read.
+func translatedAt(a traffic.Attempt) string {
+	switch {
+	case !a.KernelRemote.IsValid() || !a.DialedAddress.IsValid():
+		return ""
+	case a.KernelRemote == a.DialedAddress:
+		return onPackets
+	}
+	return inSocket
+}
+
+// writeSockets tells where the socket says the address is translated.
+func writeSockets(d *document, points []collect.EntryPoint) {
+	d.heading(3, "Where the destination is translated")
+	type view struct{ dialled, peername, kernel netip.AddrPort }
+	var rows [][]string
+	seen := map[string]bool{}
+	for _, p := range points {
+		counts := map[view]int{}
+		var order []view
+		for _, a := range p.Attempts {
+			v := view{a.DialedAddress, a.Peername, a.KernelRemote}
+			if !a.KernelRemote.IsValid() {
+				continue
+			}
+			if counts[v]++; counts[v] == 1 {
+				order = append(order, v)
+			}
+			seen[translatedAt(a)] = true
+		}
+		slices.SortFunc(order, func(a, b view) int {
+			return cmp.Or(a.dialled.Compare(b.dialled), a.kernel.Compare(b.kernel), a.peername.Compare(b.peername))
+		})
+		for _, v := range order {
+			rows = append(rows, []string{code(p.Name), code(v.dialled.String()), code(v.peername.String()), code(v.kernel.String()), strconv.Itoa(counts[v])})
+		}
+	}
+	switch {
+	case seen[onPackets] && seen[inSocket]:
+		d.paragraph("Some sockets keep the address that was dialled, others have another one: the entry points are not translated in one place.")
+	case seen[inSocket]:
+		d.paragraph("The kernel's socket table does not hold the address that was dialled: connect(2) itself was translated, before there was a packet.")
+	case seen[onPackets]:
+		d.paragraph("The kernel's socket table holds the address that was dialled: the destination is translated on the packets, below the socket, and the application cannot see it.")
+	default:
+		d.paragraph("No socket was read.")
+	}
+	d.table([]string{"Entry point", "Dialled", "getpeername(2)", "Kernel's remote address", "Connections"}, rows)
+}

@@ -1,0 +1,50 @@
+package results
+
+import (
+	"time"
+
+	"service-dataplane/internal/host"
+	"service-dataplane/internal/nodeimage"
+	"service-dataplane/internal/progress"
+	"service-dataplane/internal/spec"
+)
+
+// Run is the provenance of a run: run.yaml.
+type Run struct {
+	APIVersion string `yaml:"apiVersion" json:"apiVersion"`
+	Kind       string `yaml:"kind" json:"kind"` // Run
+	// Started in UTC.
+	Started time.Time `yaml:"started" json:"started"`
+	// Argv of the runner, without the path it was called by.
+	Argv     []string        `yaml:"argv,flow" json:"argv"`
+	Harness  Harness         `yaml:"harness" json:"harness"`
+	Host     host.Facts      `yaml:"host" json:"host"`
+	Image    nodeimage.Image `yaml:"nodeImage" json:"nodeImage"`
+	Workload WorkloadImage   `yaml:"workloadImage" json:"workloadImage"`
+	// KindConfig is the configuration the cluster was created from.
+	KindConfig string `yaml:"kindConfig" json:"kindConfig"`
+	// Scenario and Experiment as they were when the run was made.
+	Scenario   spec.Scenario     `yaml:"scenario" json:"scenario"`
+	Experiment spec.Experiment   `yaml:"experiment" json:"experiment"`
+	Timings    []progress.Timing `yaml:"timings" json:"timings"`
+}
+
+// Harness is the program that made the run.
+type Harness struct {
+	// Revision of this tree, "" where it is not a Git checkout.
+	Revision string `yaml:"revision" json:"revision"`
+	// Modified files outside results/ were not in that revision.
+	Modified bool `yaml:"modified" json:"modified"`
+	// Modules that decide what a run does, with their versions.
+	Modules   map[string]string `yaml:"modules" json:"modules"`
+	GoVersion string            `yaml:"goVersion" json:"goVersion"`
+}
+
+// WorkloadImage is the echo image the pods ran.
+type WorkloadImage struct {
+	Reference string `yaml:"reference" json:"reference"`
+	Chart     string `yaml:"chart" json:"chart"` // name-version
+}
+
+// Values of APIVersion and Kind of a run.
+const runKind = "Run"
