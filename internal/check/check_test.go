@@ -97,3 +97,47 @@ func TestLocalPolicy(t *testing.T) {
 		})
 	}
 }
+
+func TestSource(t *testing.T) {
+	address := netip.MustParseAddr
+	in := subject{}
+	in.Objects.ClientIP = address("10.244.1.4")
+	in.Objects.Pods = []collect.Pod{{Address: in.Objects.ClientIP}, {Address: address("10.244.2.2")}}
+	in.Nodes = []collect.Node{
+		{Role: "worker", Addresses: []netip.Addr{address("172.18.0.3"), address("10.244.2.1")}},
+		{Role: "worker2", Addresses: []netip.Addr{address("172.18.0.2")}},
+	}
+	in.experiment.Workload.ClientNode = "worker2"
+	pod := collect.EntryPoint{From: spec.FromClient, To: spec.ToClusterIP}
+	nodePort := collect.EntryPoint{From: spec.FromClient, To: spec.ToNodePort, Node: "worker"}
+	host := collect.EntryPoint{From: spec.FromHost, To: spec.ToNodePort, Node: "worker"}
+	tests := []struct {
+		point collect.EntryPoint
+		want  string
+		seen  string
+		fits  bool
+	}{
+		{pod, spec.SourceClient, "10.244.1.4", true},
+		{pod, spec.SourceClient, "10.244.2.2", false},
+		{pod, spec.SourceEntryNode, "172.18.0.2", true},
+		{pod, spec.SourceEntryNode, "172.18.0.3", false},
+		{nodePort, spec.SourceEntryNode, "172.18.0.3", true},
+		{nodePort, spec.SourceEntryNode, "10.244.2.1", true},
+		{nodePort, spec.SourceEntryNode, "172.18.0.2", false},
+		{nodePort, spec.SourceClient, "10.244.1.4", true},
+		{host, spec.SourceClient, "172.18.0.1", true},
+		{host, spec.SourceClient, "172.18.0.3", false},
+		{host, spec.SourceClient, "10.244.2.2", false},
+	}
+	for _, test := range tests {
+		in.expect.Source = spec.Source{ClusterIP: test.want, NodePort: test.want}
+		fits, whose := in.source(test.point)
+		if fits == nil || fits(address(test.seen)) != test.fits {
+			t.Errorf("%+v, %s: %s fits: want %t (%s)", test.point, test.want, test.seen, test.fits, whose)
+		}
+	}
+	in.expect.Source.ClusterIP = spec.SourceEntryNode
+	if fits, _ := in.source(collect.EntryPoint{From: spec.FromHost, To: spec.ToClusterIP}); fits != nil {
+		t.Error("the node at which the host enters a ClusterIP is taken for known")
+	}
+}
