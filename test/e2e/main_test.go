@@ -1,0 +1,53 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"sigs.k8s.io/e2e-framework/pkg/env"
+
+	"service-dataplane/internal/check"
+	"service-dataplane/internal/host"
+	"service-dataplane/internal/spec"
+)
+
+// repo is the root of the tree, from this package's directory.
+const repo = "../.."
+
+// suite runs the features. Clusters are the lab's own, each with its own
+// kubeconfig, so the framework is given none.
+var suite env.Environment
+
+func TestMain(m *testing.M) {
+	suite = env.New()
+	os.Exit(suite.Run(m))
+}
+
+func loadExperiment(t *testing.T) spec.Experiment {
+	t.Helper()
+	experiment, err := spec.LoadExperiment(filepath.Join(repo, "experiments", "service-path.yaml"), check.IDs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return experiment
+}
+
+func loadScenarios(t *testing.T) []spec.Scenario {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(repo, "scenarios", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scenarios: %v", err)
+	}
+	var scenarios []spec.Scenario
+	for _, file := range files {
+		scenario, err := spec.LoadScenario(file, host.Known())
+		if err != nil {
+			t.Fatal(err)
+		}
+		scenarios = append(scenarios, scenario)
+	}
+	return scenarios
+}

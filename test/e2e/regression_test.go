@@ -1,0 +1,152 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"service-dataplane/internal/cluster"
+	"service-dataplane/internal/command"
+	"service-dataplane/internal/lab"
+	"service-dataplane/internal/progress"
+	"service-dataplane/internal/results"
+	"service-dataplane/internal/spec"
+	"service-dataplane/pkg/collect"
+)
+
+// TestServicePath runs the experiment on every scenario and compares what it
+// finds with the committed results.
+func TestServicePath(t *testing.T) {
+	experiment := loadExperiment(t)
+	for _, scenario := range loadScenarios(t) {
+		t.Run(scenario.Metadata.Name, func(t *testing.T) {
+			dir := t.TempDir()
+			outcome := runOnce(t, experiment, scenario, dir)
+			if outcome.Verdict == collect.Skip {
+				t.Skip(outcome.Reason)
+			}
+			suite.Test(t, features.New("service-path").
+				Assess("every check passes", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+					for _, c := range outcome.Checks {
+						if c.Verdict != collect.Pass {
+							t.Errorf("%s: %s: %s %v", c.ID, c.Verdict, c.Reason, c.Findings)
+						}
+					}
+					return ctx
+				}).
+				Assess("normalized evidence equals the committed one", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+					committed := filepath.Join(repo, "results", experiment.Metadata.Name, scenario.Metadata.Name, results.NormalizedFile)
+					want, got := read(t, committed), read(t, filepath.Join(outcome.Dir, results.NormalizedFile))
+					if !bytes.Equal(want, got) {
+						t.Errorf("%s differs from this run's:\n%s", committed, got)
+					}
+					return ctx
+				}).
+				Assess("results follow from their raw files", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+					for _, v := range verify(t, dir) {
+						if v.Failed() {
+							t.Errorf("%s: %+v", v.Dir, v.Differences)
+						}
+					}
+					return ctx
+				}).
+				Assess("a backend lost on one node is found there", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+					loseBackend(t, outcome.Dir, scenario.Spec.Expect.Encoding)
+					assertFinds(t, dir, "kernel.table", "worker")
+					return ctx
+				}).
+				Assess("no node of the cluster is left", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+					assertNothingLeft(t)
+					return ctx
+				}).
+				Feature())
+		})
+	}
+}
+
+func runOnce(t *testing.T, experiment spec.Experiment, scenario spec.Scenario, dir string) lab.Outcome {
+	t.Helper()
+	outcomes, err := lab.Run(t.Context(), lab.Options{
+		Repo:       repo,
+		WorkDir:    t.TempDir(),
+		ResultsDir: dir,
+		Experiment: experiment,
+		Scenarios:  []spec.Scenario{scenario},
+		NodeImage:  "auto",
+		Argv:       []string{"go", "test"},
+	}, progress.New(os.Stderr, false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outcomes[0]
+}
+
+// loseBackend takes one backend of the workload out of worker's raw state, as
+// if the data plane had never programmed it.
+func loseBackend(t *testing.T, dir, encoding string) {
+	t.Helper()
+	edit := map[string]struct{ file, pattern string }{
+		"iptables": {"iptables-nft-save.txt", `(?m)^-A KUBE-SVC-\w+ .*echo-server:http -> .*--probability .*\n`},
+		"nftables": {"nft-ruleset.json", `\[0, \{"goto": \{"target": "endpoint-\w+-service-dataplane/echo-server[^}]*\}\}\], `},
+		"ipvs":     {"ip_vs.txt", `(?m)^  -> \w+:1F90 .*\n`},
+	}[encoding]
+	file := filepath.Join(dir, results.RawDir, "worker", edit.file)
+	before := read(t, file)
+	place := regexp.MustCompile(edit.pattern).FindIndex(before)
+	if place == nil {
+		t.Fatalf("%s has nothing that matches %s", file, edit.pattern)
+	}
+	after := slices.Concat(before[:place[0]], before[place[1]:])
+	if err := os.WriteFile(file, after, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// assertFinds verifies the results and wants one check to fail, on one node.
+func assertFinds(t *testing.T, dir, id, node string) {
+	t.Helper()
+	for _, v := range verify(t, dir) {
+		for _, c := range v.Checks {
+			if failed := c.Verdict == collect.Fail; failed != (c.ID == id) {
+				t.Errorf("check %s: %s: %v", c.ID, c.Verdict, c.Findings)
+			} else if failed && !slices.ContainsFunc(c.Findings, func(f collect.Finding) bool { return f.Node == node }) {
+				t.Errorf("check %s names no finding on %s: %v", c.ID, node, c.Findings)
+			}
+		}
+	}
+}
+
+func verify(t *testing.T, dir string) []lab.Verified {
+	t.Helper()
+	verified, err := lab.Verify(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return verified
+}
+
+func assertNothingLeft(t *testing.T) {
+	t.Helper()
+	left, err := command.Output(t.Context(), "docker", "ps", "--all", "--format", "{{.Names}}", "--filter", "name="+cluster.Prefix)
+	if err != nil || left != "" {
+		t.Errorf("containers left behind: %s (%v)", left, err)
+	}
+}
+
+func read(t *testing.T, file string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
