@@ -11,17 +11,17 @@ import (
 	"service-dataplane/pkg/collect"
 )
 
-// API returns a runner for GET requests to the API server, written as the
+// API returns a session of GET requests to the API server, each written as the
 // kubectl command that prints the same bytes: kubectl get --raw PATH.
-func API(client rest.Interface) Runner {
-	return func(ctx context.Context, argv []string) (command.Captured, error) {
+func API(client rest.Interface) Session {
+	return OneByOne(func(ctx context.Context, argv []string) (command.Captured, error) {
 		uri := argv[len(argv)-1]
 		raw, err := client.Get().RequestURI(uri).DoRaw(ctx)
 		if err != nil {
 			return command.Captured{Stdout: raw}, fmt.Errorf("GET %s: %w", uri, err)
 		}
 		return command.Captured{Stdout: raw}, nil
-	}
+	})
 }
 
 // Get is the command that API runs.

@@ -45,10 +45,10 @@ func TestRunRecordsWhateverHappens(t *testing.T) {
 			}
 			test.command.File, test.command.Argv = "state.txt", []string{"show"}
 			next := collect.Command{File: "next.txt", Argv: []string{"next"}}
-			if err := recorder.Run(t.Context(), "worker", test.run, test.command); err != nil {
+			if err := recorder.Run(t.Context(), "worker", OneByOne(test.run), test.command); err != nil {
 				t.Fatal(err)
 			}
-			if err := recorder.Run(t.Context(), "worker", answer("", "", 0), next); err != nil {
+			if err := recorder.Run(t.Context(), "worker", OneByOne(answer("", "", 0)), next); err != nil {
 				t.Fatal(err)
 			}
 			if err := recorder.WriteIndex(); err != nil {
@@ -82,12 +82,29 @@ func TestInterruptedCommandIsNotRecorded(t *testing.T) {
 	}
 	interrupted := errors.New("interrupted")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	err = recorder.Run(ctx, "worker", func(context.Context, []string) (command.Captured, error) {
+	err = recorder.Run(ctx, "worker", OneByOne(func(context.Context, []string) (command.Captured, error) {
 		cancel(interrupted)
 		return command.Captured{Stdout: []byte("half")}, nil
-	}, collect.Command{File: "state.txt"})
+	}), collect.Command{File: "state.txt"})
 	if !errors.Is(err, interrupted) || len(recorder.records) != 0 {
 		t.Errorf("error = %v, %d records; want the interruption and none", err, len(recorder.records))
+	}
+}
+
+func TestLostSessionFailsWhatItDidNotComeTo(t *testing.T) {
+	recorder, err := NewRecorder(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := func(context.Context, []collect.Command) ([]command.Answer, error) {
+		return []command.Answer{{Captured: command.Captured{Stdout: []byte("state")}}}, errors.New("connection lost")
+	}
+	if err := recorder.Run(t.Context(), "worker", lost, collect.Command{File: "a"}, collect.Command{File: "b"}); err != nil {
+		t.Fatal(err)
+	}
+	first, second := recorder.records[0], recorder.records[1]
+	if first.Outcome != collect.Captured || second.Outcome != collect.Failed || second.Error != "connection lost" {
+		t.Errorf("records = %+v, want the first captured and the second failed", recorder.records)
 	}
 }
 

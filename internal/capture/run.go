@@ -15,55 +15,75 @@ import (
 // error says why it did not run to its end.
 type Runner func(ctx context.Context, argv []string) (command.Captured, error)
 
-// Run runs commands one after another in the place named node and records each.
-// It returns an error only where recording itself fails or ctx has ended.
-func (r *Recorder) Run(ctx context.Context, node string, run Runner, commands ...collect.Command) error {
-	for _, c := range commands {
-		if err := context.Cause(ctx); err != nil {
-			return err
+// Session runs commands one after another in one place. It returns an answer
+// for each that it came to; the error says why it came to no more.
+type Session func(ctx context.Context, commands []collect.Command) ([]command.Answer, error)
+
+// OneByOne is the session that starts each command by itself.
+func OneByOne(run Runner) Session {
+	return func(ctx context.Context, commands []collect.Command) ([]command.Answer, error) {
+		var answers []command.Answer
+		for _, c := range commands {
+			if err := context.Cause(ctx); err != nil {
+				return answers, err
+			}
+			answers = append(answers, one(ctx, run, c))
 		}
-		record, stdout := execute(ctx, run, c)
-		// What an interrupted command printed would pass for its answer.
-		if err := context.Cause(ctx); err != nil {
-			return err
+		return answers, nil
+	}
+}
+
+func one(ctx context.Context, run Runner, c collect.Command) command.Answer {
+	deadline := fmt.Errorf("no answer within %v", c.Limit())
+	ctx, cancel := context.WithTimeoutCause(ctx, c.Limit(), deadline)
+	defer cancel()
+	start := time.Now()
+	out, err := run(ctx, c.Argv)
+	if err != nil && errors.Is(context.Cause(ctx), deadline) {
+		err = deadline
+	}
+	return command.Answer{Captured: out, Took: time.Since(start), Err: err}
+}
+
+// Run runs commands in the place named node and records each, those that the
+// session did not come to as failed. It returns an error only where recording
+// itself fails or ctx has ended: then nothing is recorded, since what an
+// interrupted command printed would pass for its answer.
+func (r *Recorder) Run(ctx context.Context, node string, session Session, commands ...collect.Command) error {
+	answers, lost := session(ctx, commands)
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	for i, c := range commands {
+		answer := command.Answer{Err: lost}
+		if i < len(answers) {
+			answer = answers[i]
 		}
+		record := record(c, answer)
 		record.Node = node
 		record.File = path.Join(node, c.File)
-		if err := r.Add(record, stdout); err != nil {
+		if err := r.Add(record, answer.Stdout); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func execute(ctx context.Context, run Runner, c collect.Command) (collect.Record, []byte) {
-	limit := c.Timeout
-	if limit == 0 {
-		limit = collect.DefaultTimeout
-	}
-	deadline := fmt.Errorf("no answer within %v", limit)
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, deadline)
-	defer cancel()
-	start := time.Now()
-	out, err := run(ctx, c.Argv)
+func record(c collect.Command, a command.Answer) collect.Record {
 	record := collect.Record{
 		Argv:         c.Argv,
-		ExitCode:     out.ExitCode,
+		ExitCode:     a.ExitCode,
 		Outcome:      collect.Captured,
-		Stderr:       string(out.Stderr),
-		Milliseconds: time.Since(start).Milliseconds(),
+		Stderr:       string(a.Stderr),
+		Milliseconds: a.Took.Milliseconds(),
 	}
 	switch {
-	case err != nil:
-		record.Outcome, record.ExitCode = collect.Failed, -1
-		if errors.Is(context.Cause(ctx), deadline) {
-			err = deadline
-		}
-		record.Error = err.Error()
-	case out.ExitCode != 0 && c.Absent != nil && c.Absent.Match(out.Stderr):
+	case a.Err != nil:
+		record.Outcome, record.ExitCode, record.Error = collect.Failed, -1, a.Err.Error()
+	case a.ExitCode != 0 && c.Absent != nil && c.Absent.MatchString(record.Stderr):
 		record.Outcome = collect.NotThere
-	case out.ExitCode != 0:
+	case a.ExitCode != 0:
 		record.Outcome = collect.Failed
 	}
-	return record, out.Stdout
+	return record
 }

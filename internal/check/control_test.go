@@ -201,6 +201,9 @@ func TestNegativeControls(t *testing.T) {
 		{"translated to a stranger", "iptables", func(r *recorded) {
 			r.replace("worker2/conntrack-clusterip.txt", `(src=\S+ dst=\S+ sport=\d+ dport=\d+ (?:\[\w+\] )?src=)\S+`, "${1}10.244.9.9")
 		}, []turn{{"kernel.conntrack", collect.Fail, "", "worker2/conntrack-clusterip.txt"}}},
+		{"translated to a stranger, through a NodePort", "nftables", func(r *recorded) {
+			r.replace("worker/conntrack-nodeport.txt", `(src=\S+ dst=\S+ sport=\d+ dport=30081 (?:\[\w+\] )?src=)10\.244\.\S+`, "${1}10.244.9.9")
+		}, []turn{{"kernel.conntrack", collect.Fail, "", "worker/conntrack-nodeport.txt"}}},
 		{"not translated", "iptables", func(r *recorded) {
 			r.replace("worker2/conntrack-clusterip.txt", `(src=\S+ dst=)(\S+)( sport=\d+ dport=)(\d+)( (?:\[\w+\] )?src=)\S+( dst=\S+ sport=)\d+`, "${1}${2}${3}${4}${5}${2}${6}${4}")
 		}, []turn{{"kernel.conntrack", collect.Fail, "", "worker2/conntrack-clusterip.txt"}}},

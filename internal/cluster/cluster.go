@@ -244,12 +244,7 @@ func (l logger) V(level log.Level) log.InfoLogger {
 	return l
 }
 
-// oneLine takes kind's marks and pictures out of a message.
+// oneLine takes kind's marks and pictures out of a message, and its line ends.
 func oneLine(message string) string {
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		if r > 0x2000 || r < ' ' {
-			return -1
-		}
-		return r
-	}, message))
+	return strings.Join(strings.FieldsFunc(message, func(r rune) bool { return r > 0x2000 || r <= ' ' }), " ")
 }

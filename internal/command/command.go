@@ -103,6 +103,14 @@ type Captured struct {
 	ExitCode int
 }
 
+// Answer is what came of one of several commands.
+type Answer struct {
+	Captured
+	Took time.Duration
+	// Err says why the command did not run to its end.
+	Err error
+}
+
 // Capture runs a command for its answer, whatever its exit code. The error
 // says why it did not run to its end.
 func Capture(ctx context.Context, argv ...string) (Captured, error) {

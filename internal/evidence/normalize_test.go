@@ -78,7 +78,7 @@ func TestNormalizeAnotherRun(t *testing.T) {
 			"other pods":             rename(e.Objects.Endpoints[0].Pod, "echo-server-77777-aaaaa", e.Objects.Endpoints[1].Pod, "echo-server-77777-bbbbb"),
 			"another cluster's name": rename(e.Nodes[2].Name, "another-worker2", e.Nodes[1].Name, "another-worker", e.Nodes[0].Name, "another-control-plane"),
 			"another kernel":         rename(e.Nodes[0].KernelRelease, "7.0.0"),
-			"other backends answer":  rename(`"podIP":"`+e.Objects.Endpoints[0].Address.String()+`"`, `"podIP":"`+e.Objects.Endpoints[1].Address.String()+`"`),
+			"other backends answer":  rename(`,"podIP":"`+e.Objects.Endpoints[0].Address.String()+`"},"sourceSeen"`, `,"podIP":"`+e.Objects.Endpoints[1].Address.String()+`"},"sourceSeen"`),
 		} {
 			if again := normalized(t, scenario, change); !bytes.Equal(first, again) {
 				t.Errorf("%s: %s changes it", scenario, name)

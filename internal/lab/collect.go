@@ -41,7 +41,7 @@ func (l *lab) collect(ctx context.Context, c *cluster.Cluster, recorder *capture
 		go func() {
 			failed <- errors.Join(
 				recorder.Run(ctx, node.Role, api, capture.Get("kube-proxy.log", "/api/v1/namespaces/kube-system/pods/"+proxies[node.Name]+"/log")),
-				recorder.Run(ctx, node.Role, node.Run, commands...),
+				recorder.Run(ctx, node.Role, node.RunAll, commands...),
 			)
 		}()
 	}

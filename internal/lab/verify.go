@@ -39,6 +39,7 @@ func (v Verified) Failed() bool {
 // again, from raw/ and run.yaml alone, and compares. The error is about
 // directories that cannot be read at all.
 func Verify(dir string) ([]Verified, error) {
+	dir = filepath.Clean(dir) // as Find returns them
 	dirs, err := results.Find(dir)
 	if err != nil {
 		return nil, err
@@ -127,13 +128,19 @@ func compare(file string, want []byte) (string, error) {
 	for line < len(is) && line < len(should) && bytes.Equal(is[line], should[line]) {
 		line++
 	}
-	at := func(lines [][]byte) string {
-		if line >= len(lines) {
-			return "the end"
-		}
-		return fmt.Sprintf("%.120q", bytes.TrimSpace(lines[line]))
+	if line >= len(is) || line >= len(should) {
+		return fmt.Sprintf("has %d lines, the raw files lead to %d", len(is), len(should)), nil
 	}
-	return fmt.Sprintf("line %d is %s, the raw files lead to %s", line+1, at(is), at(should)), nil
+	column := 0
+	for column < min(len(is[line]), len(should[line])) && is[line][column] == should[line][column] {
+		column++
+	}
+	// What stands where they part, with some of what leads to it.
+	quote := func(text []byte) string {
+		from := max(0, column-40)
+		return fmt.Sprintf("%q", bytes.TrimSpace(text[from:min(len(text), from+120)]))
+	}
+	return fmt.Sprintf("line %d is %s, the raw files lead to %s", line+1, quote(is[line]), quote(should[line])), nil
 }
 
 // recorded adds the checks whose verdict is not the recorded one any more.

@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,7 +35,7 @@ func Run(ctx context.Context, recorder *capture.Recorder, places map[string]Plac
 			return err
 		}
 		place := places[point.From]
-		err = recorder.Run(ctx, point.From, place.Run, collect.Command{
+		err = recorder.Run(ctx, point.From, capture.OneByOne(place.Run), collect.Command{
 			File: point.Name + ".jsonl",
 			Argv: []string{place.Echo, "dial",
 				"--entry", point.Name,
@@ -82,7 +83,9 @@ func (t Targets) of(point spec.EntryPoint, workload spec.Workload) (string, erro
 	case spec.ToServiceName:
 		return fmt.Sprintf("%s:%d", workload.Service, workload.ClusterPort), nil
 	case spec.ToClusterIP:
-		return fmt.Sprintf("%s:%d", t.ClusterIP, workload.ClusterPort), nil
+		if ip, err := netip.ParseAddr(t.ClusterIP); err == nil { // a headless Service has none
+			return fmt.Sprintf("%s:%d", ip, workload.ClusterPort), nil
+		}
 	case spec.ToNodePort:
 		if ip := t.NodeIP[point.Node]; ip != "" {
 			return fmt.Sprintf("%s:%d", ip, workload.NodePort), nil

@@ -58,8 +58,15 @@ func answer(e collect.Evidence) string {
 
 // manner is how, as far as connections and kernel state show it.
 func manner(e collect.Evidence) string {
-	return fmt.Sprintf("Selection of a backend: %s. Source address a backend sees: %s via ClusterIP, %s via NodePort. The destination is translated on: %s.",
-		selection(e), sources(e, false), sources(e, true), translation(e))
+	text := fmt.Sprintf("Selection of a backend: %s. Source address a backend sees: %s via ClusterIP, %s via NodePort.",
+		selection(e), sources(e, false), sources(e, true))
+	switch translation(e) {
+	case onPackets:
+		text += " The destination is translated on the packets, below the socket."
+	case inSocket:
+		text += " The destination is translated in the socket, by connect(2)."
+	}
+	return text
 }
 
 // holders are the encodings of a node that hold the Service.

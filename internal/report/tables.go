@@ -130,7 +130,7 @@ func frontendLines(tables []collect.NodeTable) []quoted {
 // writeTranslations sums up connection tracking.
 func writeTranslations(d *document, e collect.Evidence) {
 	d.heading(3, "Connection tracking")
-	d.paragraph("Tracked connections to the Service when the nodes were read, by what they were translated to. Each node tracks what passes it, so that one connection may stand on two nodes; entries of finished connections expire.")
+	d.paragraph("Tracked connections to the Service when the nodes were read, by what they were translated to. Each node tracks what passes it: a connection to a node port of another node stands on both, translated on the one that was dialled. Entries of finished connections expire.")
 	letters := lettersOf(e.Objects)
 	var rows [][]string
 	for _, s := range e.Kernel {

@@ -71,9 +71,10 @@ func (d *Draft) Commit() error {
 	if err == nil {
 		return os.RemoveAll(d.Dir) // now the former results
 	}
-	// Nothing to exchange with, or a file system that cannot.
-	if err := os.RemoveAll(d.target); err != nil {
-		return err
+	if !errors.Is(err, unix.ENOENT) { // a file system that cannot exchange
+		if err := os.RemoveAll(d.target); err != nil {
+			return err
+		}
 	}
 	return os.Rename(d.Dir, d.target)
 }

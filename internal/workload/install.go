@@ -53,14 +53,19 @@ func Install(ctx context.Context, c *cluster.Cluster, repo string, workload spec
 	install.ReleaseName = release
 	install.Namespace = workload.Namespace
 	install.CreateNamespace = true
+	_, err = install.RunWithContext(ctx, chart, values(workload, image, client.Name))
+	return err
+}
+
+// values are what an experiment sets of its chart.
+func values(workload spec.Workload, image Image, clientNode string) map[string]any {
 	repository, tag, _ := strings.Cut(image.Reference, ":")
-	_, err = install.RunWithContext(ctx, chart, map[string]any{
+	return map[string]any{
 		"image":   map[string]any{"repository": repository, "tag": tag},
 		"server":  map[string]any{"replicas": len(workload.BackendNodes)},
 		"service": map[string]any{"nodePort": workload.NodePort},
-		"client":  map[string]any{"node": client.Name},
-	})
-	return err
+		"client":  map[string]any{"node": clientNode},
+	}
 }
 
 // WaitReady waits until both sides of a connection are there: the client pod,

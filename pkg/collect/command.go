@@ -21,6 +21,14 @@ type Command struct {
 // DefaultTimeout bounds a command that names no deadline of its own.
 const DefaultTimeout = 30 * time.Second
 
+// Limit is the deadline that applies to the command.
+func (c Command) Limit() time.Duration {
+	if c.Timeout == 0 {
+		return DefaultTimeout
+	}
+	return c.Timeout
+}
+
 // Outcome is what became of a command.
 type Outcome string
 
