@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -20,6 +21,9 @@ func newImage(s *settings) *cobra.Command {
 				return err
 			}
 			image, err := nodeimage.Resolve(cmd.Context(), choice, s.repo, reporter())
+			if cause := context.Cause(cmd.Context()); cause != nil {
+				return &exitError{exitIncomplete, cause}
+			}
 			if err != nil {
 				return &exitError{exitHost, err}
 			}

@@ -82,6 +82,9 @@ func loadAll[T any](repo, dir string, names []string, load func(string) (T, erro
 	if err != nil {
 		return nil, err
 	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s has no *.yaml files", filepath.Join(repo, dir))
+	}
 	var known []string
 	for _, file := range files {
 		known = append(known, strings.TrimSuffix(filepath.Base(file), ".yaml"))
@@ -96,11 +99,7 @@ func loadAll[T any](repo, dir string, names []string, load func(string) (T, erro
 			failed = append(failed, fmt.Errorf("there is no %s in %s; there are: %s", name, dir, strings.Join(known, ", ")))
 			continue
 		}
-		file := filepath.Join(repo, dir, name+".yaml")
-		if relative, err := filepath.Rel(".", file); err == nil {
-			file = relative
-		}
-		item, err := load(file)
+		item, err := load(relative(filepath.Join(repo, dir, name+".yaml")))
 		loaded, failed = append(loaded, item), append(failed, err)
 	}
 	return loaded, errors.Join(failed...)

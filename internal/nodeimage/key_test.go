@@ -62,8 +62,10 @@ func TestKey(t *testing.T) {
 		"a file renamed": func(in *inputs) {
 			in.Sources = tree("package.txt", "systemd\n", "kubernetes/go.mod", "module kubernetes\n")
 		},
-		"a file added":         func(in *inputs) { in.Sources.(fstest.MapFS)["more.txt"] = &fstest.MapFile{} },
-		"contents swapped":     func(in *inputs) { in.Sources = tree("packages.txt", "module kubernetes\n", "kubernetes/go.mod", "systemd\n") },
+		"a file added": func(in *inputs) { in.Sources.(fstest.MapFS)["more.txt"] = &fstest.MapFile{} },
+		"contents swapped": func(in *inputs) {
+			in.Sources = tree("packages.txt", "module kubernetes\n", "kubernetes/go.mod", "systemd\n")
+		},
 		"another builder":      func(in *inputs) { in.Builder[0] = tree("build.go", "package other\n") },
 		"another layer writer": func(in *inputs) { in.Builder[1] = tree("layer.go", "package other\n") },
 		"another Go":           func(in *inputs) { in.GoVersion = "go1.26.1" },
