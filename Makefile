@@ -6,8 +6,7 @@ NODE_IMAGE ?= auto
 FUZZTIME ?= 5s
 
 # The flags of the node image build: what both link is compiled once.
-export GOFLAGS := -trimpath
-BUILD := CGO_ENABLED=0 go build
+BUILD := CGO_ENABLED=0 go build -trimpath -gcflags=all=-dwarf=false -ldflags='-s -w'
 
 .PHONY: experiment test fuzz lint e2e verify engine engine-stop clean bench help
 

@@ -3,10 +3,12 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"service-dataplane/internal/host"
+	"service-dataplane/internal/report"
 )
 
 // examined is what doctor found, for the host and for each scenario.
@@ -68,11 +70,13 @@ func printFindings(w io.Writer, title string, findings []host.Finding) {
 	if missing(findings) {
 		verdict = "cannot run here"
 	}
-	fmt.Fprintf(w, "%s: %s\n", title, verdict)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", title, verdict)
 	for _, f := range findings {
-		fmt.Fprintf(w, "  %-8s %-16s %s\n", f.State, f.Subject, f.Text)
+		report.Wrap(&b, fmt.Sprintf("  %-7s  %-14s  ", f.State, f.Subject), strings.Repeat(" ", 27), f.Text)
 		if f.Cure != "" {
-			fmt.Fprintf(w, "  %-8s %-16s → %s\n", "", "", f.Cure)
+			report.Wrap(&b, strings.Repeat(" ", 25)+"→ ", strings.Repeat(" ", 27), f.Cure)
 		}
 	}
+	fmt.Fprintln(w, b.String())
 }

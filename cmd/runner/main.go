@@ -93,6 +93,7 @@ or configuration, 3 this host cannot run it, 4 interrupted or incomplete.`,
 		newList(settings),
 		newDoctor(settings),
 		newVerify(settings),
+		newUpdate(settings),
 		newClean(settings),
 		newImage(settings),
 	)

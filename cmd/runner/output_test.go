@@ -106,11 +106,13 @@ func TestPrintFindings(t *testing.T) {
 	printFindings(&out, "host", []host.Finding{ok})
 	printFindings(&out, "scenario ipvs", []host.Finding{ok, lacks})
 	const want = `host: can run
-  ok       engine           Docker 28.0.0
+  ok       engine          Docker 28.0.0
+
 scenario ipvs: cannot run here
-  ok       engine           Docker 28.0.0
-  missing  ip_vs            not in this kernel
-                            → modprobe ip_vs
+  ok       engine          Docker 28.0.0
+  missing  ip_vs           not in this kernel
+                         → modprobe ip_vs
+
 `
 	if out.String() != want {
 		t.Errorf("got:\n%s", out.String())

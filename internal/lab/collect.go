@@ -76,7 +76,7 @@ func (l *lab) nodeCommands(ctx context.Context, c *cluster.Cluster) ([]collect.C
 	}
 	clusterIP, err := netip.ParseAddr(targets.ClusterIP)
 	if err != nil {
-		return nil, fmt.Errorf("Service %s/%s has no ClusterIP: %w", w.Namespace, w.Service, err)
+		return nil, fmt.Errorf("the Service %s/%s has no ClusterIP: %w", w.Namespace, w.Service, err)
 	}
 	// Connection tracking first: its entries of closed connections expire.
 	commands := conntrack.Commands(clusterIP, uint16(w.ClusterPort), uint16(w.NodePort))

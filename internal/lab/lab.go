@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"service-dataplane/internal/host"
@@ -44,7 +45,7 @@ type Outcome struct {
 	Reason  string          `json:"reason,omitempty" yaml:"reason,omitempty"`
 	Seconds float64         `json:"seconds" yaml:"seconds"`
 	Checks  []collect.Check `json:"checks,omitempty" yaml:"checks,omitempty"`
-	// Dir has the results, relative to the working directory where it can be.
+	// Dir has the results.
 	Dir string `json:"dir,omitempty" yaml:"dir,omitempty"`
 }
 
@@ -124,20 +125,20 @@ func (l *lab) preflight(ctx context.Context) (runnable []spec.Scenario, skipped 
 		if err != nil {
 			return nil, nil, err
 		}
-		reason := ""
+		var missing []string
 		for _, finding := range features {
 			if finding.State == host.Missing {
-				reason += fmt.Sprintf("%s: %s. %s\n", finding.Subject, finding.Text, finding.Cure)
+				missing = append(missing, fmt.Sprintf("%s: %s\n  → %s", finding.Subject, finding.Text, finding.Cure))
 			}
 		}
-		if reason == "" {
+		if len(missing) == 0 {
 			runnable = append(runnable, scenario)
 			continue
 		}
-		l.show.Heading("%s on %s: skip\n   %s", l.Experiment.Metadata.Name, scenario.Metadata.Name, reason)
+		l.show.Heading("%s on %s: skip, this host cannot run it", l.Experiment.Metadata.Name, scenario.Metadata.Name)
 		skipped = append(skipped, Outcome{
 			Scenario: scenario.Metadata.Name, Experiment: l.Experiment.Metadata.Name,
-			Verdict: collect.Skip, Reason: reason,
+			Verdict: collect.Skip, Reason: strings.Join(missing, "\n"),
 		})
 	}
 	l.facts = host.Describe(ctx, l.sys)
@@ -148,7 +149,7 @@ func (l *lab) preflight(ctx context.Context) (runnable []spec.Scenario, skipped 
 func (l *lab) prepare(ctx context.Context) (err error) {
 	l.show.Heading("prepare")
 	if l.image, err = nodeimage.Resolve(ctx, l.NodeImage, l.Repo, l.show); err != nil {
-		return err
+		return fmt.Errorf("%w: no node image: %w", ErrHost, err)
 	}
 	l.show.Note("node image %s (%s, %d MB)", l.image.Reference, l.image.Origin, l.image.Bytes/1e6)
 	return l.show.Run(ctx, progress.Step{Name: "build the echo image", Run: func(ctx context.Context) (err error) {
@@ -163,21 +164,8 @@ func (l *lab) index() error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(filepath.Join(l.ResultsDir, results.ReadmeFile), page)
-}
-
-// replaceFile writes a file whole or not at all.
-func replaceFile(file string, content []byte) error {
-	draft, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(draft.Name())
-	_, err = draft.Write(content)
-	if err := errors.Join(err, draft.Chmod(0o644), draft.Close()); err != nil {
-		return err
-	}
-	return os.Rename(draft.Name(), file)
+	_, err = replaceFiles(map[string][]byte{filepath.Join(l.ResultsDir, results.ReadmeFile): page})
+	return err
 }
 
 // since rounds to what a reader can use.

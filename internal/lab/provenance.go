@@ -29,7 +29,7 @@ func (l *lab) provenance(ctx context.Context, scenario spec.Scenario, start time
 	}
 	return results.Run{
 		Started:    start.UTC().Truncate(time.Second),
-		Argv:       l.Argv,
+		Argv:       withoutPaths(l.Argv),
 		Harness:    harness(ctx, l.Repo),
 		Host:       l.facts,
 		Image:      l.image,
@@ -55,4 +55,21 @@ func harness(ctx context.Context, repo string) results.Harness {
 		}
 	}
 	return h
+}
+
+// withoutPaths takes out of a command line the flags that say where things are
+// on one machine: they are no part of what was run.
+func withoutPaths(argv []string) []string {
+	var kept []string
+	for i := 0; i < len(argv); i++ {
+		flag, _, hasValue := strings.Cut(argv[i], "=")
+		if slices.Contains([]string{"--repo", "--results", "--work-dir"}, flag) {
+			if !hasValue {
+				i++
+			}
+			continue
+		}
+		kept = append(kept, argv[i])
+	}
+	return kept
 }

@@ -35,6 +35,9 @@ func (v Verified) Failed() bool {
 	return len(v.Differences) > 0 || overall(v.Checks) == collect.Fail
 }
 
+// Undecided says whether a check could not be made.
+func (v Verified) Undecided() bool { return overall(v.Checks) == collect.Inconclusive }
+
 // Verify decodes, checks and renders every result directory at and below dir
 // again, from raw/ and run.yaml alone, and compares. The error is about
 // directories that cannot be read at all.
@@ -93,20 +96,23 @@ func verify(dir string) (Verified, error) {
 	return v, err
 }
 
+// isRoot says whether root holds all results: root/<experiment>/<scenario>.
+func isRoot(root string, dirs []string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool {
+		return filepath.Dir(filepath.Dir(dir)) == filepath.Clean(root)
+	})
+}
+
 // verifyIndex compares results/README.md, where dir is the root of results.
 func verifyIndex(root string, dirs []string) ([]Verified, error) {
-	if slices.Contains(dirs, root) {
-		return nil, nil // one result directory was named
-	}
-	file := filepath.Join(root, results.ReadmeFile)
-	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
+	if !isRoot(root, dirs) {
 		return nil, nil
 	}
 	page, err := Index(root)
 	if err != nil {
 		return nil, err
 	}
-	text, err := compare(file, page)
+	text, err := compare(filepath.Join(root, results.ReadmeFile), page)
 	if err != nil || text == "" {
 		return nil, err
 	}

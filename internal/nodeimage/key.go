@@ -71,12 +71,16 @@ func readInputs(ctx context.Context, repo string) (inputs, error) {
 	if err != nil {
 		return inputs{}, err
 	}
+	name := codename(string(release))
+	if name == "" {
+		return inputs{}, fmt.Errorf("/etc/os-release has no VERSION_CODENAME: the root file system is built for a Debian or Ubuntu release")
+	}
 	return inputs{
 		Sources:     os.DirFS(filepath.Join(repo, "images", "node")),
 		Builder:     []fs.FS{builder, imagelayer.Source},
 		GoVersion:   runtime.Version(),
 		KindVersion: kind,
-		Release:     codename(string(release)),
+		Release:     name,
 		Arch:        runtime.GOARCH,
 	}, nil
 }

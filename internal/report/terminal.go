@@ -44,10 +44,10 @@ func mark(v collect.Verdict) string {
 }
 
 func explain(b *strings.Builder, c collect.Check) {
-	wrap(b, "    ", "    ", reason(c))
+	Wrap(b, "    ", "    ", reason(c))
 	for i, f := range c.Findings {
 		if i == mostFindings {
-			wrap(b, "    ", "    ", fmt.Sprintf("… and %d more, in evidence.json", len(c.Findings)-i))
+			Wrap(b, "    ", "    ", fmt.Sprintf("… and %d more, in evidence.json", len(c.Findings)-i))
 			break
 		}
 		text := f.Text
@@ -57,10 +57,10 @@ func explain(b *strings.Builder, c collect.Check) {
 		if f.Ref.File != "" {
 			text = fmt.Sprintf("raw/%s: %s", place(f.Ref), text)
 		}
-		wrap(b, "    ", "      ", text)
+		Wrap(b, "    ", "      ", text)
 	}
 	if next := cure(c); next != "" {
-		wrap(b, "    → ", "      ", next)
+		Wrap(b, "    → ", "      ", next)
 	}
 }
 
@@ -97,11 +97,12 @@ func cut(text string, width int) string {
 	return strings.TrimRight(string(runes[:width-1]), " ") + "…"
 }
 
-// wrap breaks a text between words, and inside those that fit no line.
-func wrap(b *strings.Builder, first, rest, text string) {
+// Wrap writes a text broken between words, and inside those that fit no line.
+// The first line begins with first and the others with rest.
+func Wrap(w io.StringWriter, first, rest, text string) {
 	line, empty := first, true
 	flush := func() {
-		b.WriteString(line + "\n")
+		w.WriteString(line + "\n")
 		line, empty = rest, true
 	}
 	for _, word := range strings.Fields(printable(text)) {
