@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"service-dataplane/internal/echo"
-
 	"service-dataplane/pkg/collect/traffic"
 )
 
