@@ -28,7 +28,7 @@ lint: ## go vet and staticcheck
 	@test -z "$$(gofmt -l cmd hack images internal pkg test | tee /dev/stderr)"
 
 e2e: engine bin/runner ## regression run on real clusters, compared with results/
-	go test -tags e2e -count 1 -timeout 50m -v ./test/e2e
+	NODE_IMAGE=$(NODE_IMAGE) go test -tags e2e -count 1 -timeout 50m -v ./test/e2e
 
 verify: bin/runner ## check the committed results again from their raw files
 	bin/runner verify results

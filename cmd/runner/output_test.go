@@ -37,6 +37,10 @@ func TestVerify(t *testing.T) {
 	if err := os.Remove("results/README.md"); err != nil {
 		t.Fatal(err)
 	}
+	out, code = verify("table")
+	if code != exitFailed || !strings.Contains(out, "results: NOT verified\n  README.md: is missing") {
+		t.Errorf("a missing page: exit code %d\n%s", code, out)
+	}
 
 	replace(t, "results/service-path/iptables/raw/worker/uname.txt", ".", ",")
 	out, code = verify("table")
@@ -48,7 +52,7 @@ func TestVerify(t *testing.T) {
 	for form, decode := range map[string]func([]byte, any) error{"json": json.Unmarshal, "yaml": yaml.Unmarshal} {
 		out, code := verify(form)
 		var verified []lab.Verified
-		if err := decode([]byte(out), &verified); err != nil || code != exitFailed || len(verified) != 1 {
+		if err := decode([]byte(out), &verified); err != nil || code != exitFailed || len(verified) != 2 {
 			t.Fatalf("%s: exit code %d, %d directories, %v", form, code, len(verified), err)
 		}
 		if v := verified[0]; v.Dir != "results/service-path/iptables" || !v.Failed() || len(v.Checks) == 0 || v.Differences[0].File != "raw/worker/uname.txt" {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"service-dataplane/internal/evidence"
 	"service-dataplane/internal/results"
@@ -99,7 +100,8 @@ func verify(dir string) (Verified, error) {
 // isRoot says whether root holds all results: root/<experiment>/<scenario>.
 func isRoot(root string, dirs []string) bool {
 	return slices.ContainsFunc(dirs, func(dir string) bool {
-		return filepath.Dir(filepath.Dir(dir)) == filepath.Clean(root)
+		below, err := filepath.Rel(root, dir)
+		return err == nil && strings.Count(filepath.ToSlash(below), "/") == 1
 	})
 }
 

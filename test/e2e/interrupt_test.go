@@ -45,7 +45,7 @@ func TestInterrupt(t *testing.T) {
 			suite.Test(t, features.New("interrupt").
 				Setup(func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 					runner := exec.Command(filepath.Join(repo, "bin", "runner"), "run", "service-path",
-						"--scenario", "iptables", "--repo", repo, "--results", dir, "--work-dir", t.TempDir())
+						"--scenario", "iptables", "--repo", repo, "--results", dir, "--work-dir", t.TempDir(), "--node-image", nodeImage())
 					reader, writer := io.Pipe()
 					runner.Stderr = writer
 					if err := runner.Start(); err != nil {

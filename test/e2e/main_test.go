@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"testing"
@@ -25,6 +26,9 @@ func TestMain(m *testing.M) {
 	suite = env.New()
 	os.Exit(suite.Run(m))
 }
+
+// nodeImage is the choice that `runner run --node-image` gets.
+func nodeImage() string { return cmp.Or(os.Getenv("NODE_IMAGE"), "auto") }
 
 func loadExperiment(t *testing.T) spec.Experiment {
 	t.Helper()

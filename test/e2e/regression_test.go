@@ -81,7 +81,7 @@ func runOnce(t *testing.T, experiment spec.Experiment, scenario spec.Scenario, d
 		ResultsDir: dir,
 		Experiment: experiment,
 		Scenarios:  []spec.Scenario{scenario},
-		NodeImage:  "auto",
+		NodeImage:  nodeImage(),
 		Argv:       []string{"go", "test"},
 	}, progress.New(os.Stderr, false))
 	if err != nil {
