@@ -4,7 +4,7 @@
 # image. Both sides alternate ROUNDS times in the same minutes, and the ratio of
 # their medians is the result: times of one machine mean nothing on another.
 #
-#   hack/bench.sh [SCENARIO]     default iptables; ROUNDS=3
+#   hack/bench.sh [SCENARIO]     default iptables; ROUNDS=3 NODE_IMAGE=auto
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 scenario=${1:-iptables}
@@ -13,10 +13,10 @@ rounds=${ROUNDS:-3}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 CGO_ENABLED=0 go build -o "$scratch/kind" sigs.k8s.io/kind
-image=$(bin/runner image -o json | sed -n 's/.*"reference": "\(.*\)",/\1/p')
+image=$(bin/runner image --node-image "${NODE_IMAGE:-auto}" -o json | sed -n 's/.*"reference": "\(.*\)",/\1/p')
 
 # The configuration a run records is the one its cluster was created from.
-bin/runner run --scenario "$scenario" --results "$scratch/results" >/dev/null 2>&1
+bin/runner run --scenario "$scenario" --results "$scratch/results" --node-image "$image" >/dev/null 2>&1
 awk '/^kindConfig: \|/ {on = 1; next} /^[^ ]/ {on = 0} on {sub(/^  /, ""); print}' \
   "$scratch"/results/*/"$scenario"/run.yaml >"$scratch/kind.yaml"
 

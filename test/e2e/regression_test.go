@@ -95,19 +95,20 @@ func runOnce(t *testing.T, experiment spec.Experiment, scenario spec.Scenario, d
 // the traffic as well.
 func loseBackend(t *testing.T, dir, encoding string) {
 	t.Helper()
-	edit := map[string]struct{ file, pattern string }{
-		"iptables": {"iptables-nft-save.txt", `(?m)^-A KUBE-SVC-\w+ .*kube-dns:metrics -> .*--probability .*\n`},
-		"nftables": {"nft-ruleset.json", `\[0, \{"goto": \{"target": "endpoint-\w+-kube-system/kube-dns/tcp/metrics[^}]*\}\}\], `},
-		"ipvs":     {"ip_vs.txt", `(?m)^  -> \w+:23C1 .*\n`},
+	edit := map[string]struct{ file, pattern, with string }{
+		"iptables": {"iptables-nft-save.txt", `-A KUBE-SVC-\w+ .*kube-dns:metrics -> .*--probability .*\n`, ""},
+		"nftables": {"nft-ruleset.json", `"mod": 2, (.{0,60}\[\[0, \{"goto": \{"target": "endpoint-\w+-kube-system/kube-dns/tcp/metrics[^}]*\}\}\]), \[1, [^]]*\]`, `"mod": 1, $1`},
+		"ipvs":     {"ip_vs.txt", `  -> \w+:23C1 .*\n`, ""},
 	}[encoding]
 	file := filepath.Join(dir, results.RawDir, "worker", edit.file)
 	before := read(t, file)
-	place := regexp.MustCompile(edit.pattern).FindIndex(before)
+	pattern := regexp.MustCompile(edit.pattern)
+	place := pattern.FindSubmatchIndex(before)
 	if place == nil {
 		t.Fatalf("%s has nothing that matches %s", file, edit.pattern)
 	}
-	after := slices.Concat(before[:place[0]], before[place[1]:])
-	if err := os.WriteFile(file, after, 0o644); err != nil {
+	after := pattern.Expand(slices.Clone(before[:place[0]]), []byte(edit.with), before, place)
+	if err := os.WriteFile(file, append(after, before[place[1]:]...), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
