@@ -9,11 +9,21 @@ import (
 	"sigs.k8s.io/kind/pkg/cluster/nodeutils"
 
 	"service-dataplane/internal/command"
+	"service-dataplane/pkg/collect"
 )
 
 // Run runs a command on the node for its answer, whatever its exit code.
 func (n Node) Run(ctx context.Context, argv []string) (command.Captured, error) {
 	return command.Capture(ctx, append([]string{"docker", "exec", n.Name}, argv...)...)
+}
+
+// RunAll runs commands one after another in one session on the node.
+func (n Node) RunAll(ctx context.Context, commands []collect.Command) ([]command.Answer, error) {
+	timed := make([]command.Timed, len(commands))
+	for i, c := range commands {
+		timed[i] = command.Timed{Argv: c.Argv, Limit: c.Limit()}
+	}
+	return command.Session(ctx, []string{"docker", "exec", "--interactive", n.Name, "bash"}, timed)
 }
 
 // LoadImage imports an image archive into the container runtime of the nodes

@@ -69,7 +69,7 @@ func TestAptSources(t *testing.T) {
 			dir := t.TempDir()
 			for _, file := range test.files {
 				name, empty := strings.CutSuffix(file, "!")
-				content := "deb http://deb.debian.org/debian bookworm main\n"
+				content := "deb http://mirror.example/debian bookworm main\n"
 				if empty {
 					content = ""
 				}

@@ -1,4 +1,4 @@
-package cluster
+package command
 
 import (
 	"bufio"
@@ -9,11 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"sigs.k8s.io/kind/pkg/exec"
-
-	"service-dataplane/internal/command"
-	"service-dataplane/pkg/collect"
+	kindexec "sigs.k8s.io/kind/pkg/exec"
 )
+
+// Timed is a command with a deadline of its own.
+type Timed struct {
+	Argv  []string
+	Limit time.Duration
+}
 
 // prologue defines the function each command of a session runs under. It
 // answers with a line "exit-code milliseconds stdout-bytes stderr-bytes" and
@@ -35,21 +38,13 @@ answer() {
 // timedOut is the exit code of timeout(1).
 const timedOut = 124
 
-// RunAll runs commands one after another in one session on the node: starting
-// a process through the engine costs more than most of them take. The answers
-// of the commands that ended stand even where the session is lost.
-func (n Node) RunAll(ctx context.Context, commands []collect.Command) ([]command.Answer, error) {
-	var script strings.Builder
-	script.WriteString(prologue)
-	for _, c := range commands {
-		fmt.Fprintf(&script, "answer %g %s\n", c.Limit().Seconds(), exec.PrettyCommand(c.Argv[0], c.Argv[1:]...))
-	}
+// Session runs commands one after another through one bash, which shell starts
+// somewhere: starting a process through a container engine costs more than most
+// of them take. The answers of the commands that ended stand even where the
+// session is lost; the error says why there are no more.
+func Session(ctx context.Context, shell []string, commands []Timed) ([]Answer, error) {
 	var stdout bytes.Buffer
-	err := command.Run(ctx, command.Command{
-		Argv:   []string{"docker", "exec", "--interactive", n.Name, "bash"},
-		Stdin:  strings.NewReader(script.String()),
-		Stdout: &stdout,
-	})
+	err := Run(ctx, Command{Argv: shell, Stdin: strings.NewReader(script(commands)), Stdout: &stdout})
 	answers, parseErr := parseAnswers(&stdout, commands)
 	if err == nil {
 		err = parseErr
@@ -57,11 +52,20 @@ func (n Node) RunAll(ctx context.Context, commands []collect.Command) ([]command
 	return answers, err
 }
 
+func script(commands []Timed) string {
+	var b strings.Builder
+	b.WriteString(prologue)
+	for _, c := range commands {
+		fmt.Fprintf(&b, "answer %g %s\n", c.Limit.Seconds(), kindexec.PrettyCommand(c.Argv[0], c.Argv[1:]...))
+	}
+	return b.String()
+}
+
 // parseAnswers reads what a session wrote. A session that broke off gives the
 // answers before the break.
-func parseAnswers(r io.Reader, commands []collect.Command) ([]command.Answer, error) {
+func parseAnswers(r io.Reader, commands []Timed) ([]Answer, error) {
 	in := bufio.NewReader(r)
-	var answers []command.Answer
+	var answers []Answer
 	for _, c := range commands {
 		header, err := in.ReadString('\n')
 		if err != nil {
@@ -78,12 +82,12 @@ func parseAnswers(r io.Reader, commands []collect.Command) ([]command.Answer, er
 		if _, err := io.CopyN(&stderr, in, int64(errBytes)); err != nil {
 			return answers, fmt.Errorf("the session ended within the errors of %v: %w", c.Argv, err)
 		}
-		answer := command.Answer{
-			Captured: command.Captured{Stdout: out.Bytes(), Stderr: stderr.Bytes(), ExitCode: code},
+		answer := Answer{
+			Captured: Captured{Stdout: out.Bytes(), Stderr: stderr.Bytes(), ExitCode: code},
 			Took:     time.Duration(milliseconds) * time.Millisecond,
 		}
 		if code == timedOut {
-			answer.Err = fmt.Errorf("no answer within %v", c.Limit())
+			answer.Err = fmt.Errorf("no answer within %v", c.Limit)
 		}
 		answers = append(answers, answer)
 	}

@@ -1,39 +1,23 @@
-package cluster
+package command
 
 import (
 	"bytes"
-	"fmt"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
-
-	kindexec "sigs.k8s.io/kind/pkg/exec"
-
-	"service-dataplane/pkg/collect"
 )
 
-// TestSessionScript runs the script in this machine's bash, without a node.
-func TestSessionScript(t *testing.T) {
-	commands := []collect.Command{
-		{Argv: []string{"printf", "no line end"}},
-		{Argv: []string{"sh", "-c", "echo out; echo 1 2 3 4 >&2; exit 3"}},
-		{Argv: []string{"sleep", "30"}, Timeout: 200 * time.Millisecond},
-		{Argv: []string{"cat"}}, // must not read the script
-		{Argv: []string{"/nosuch/program"}},
-		{Argv: []string{"printf", "%s|", "a b", "$HOME", "'quoted'"}},
+// TestSession runs in this machine's bash what runs on a node.
+func TestSession(t *testing.T) {
+	commands := []Timed{
+		{[]string{"printf", "no line end"}, time.Minute},
+		{[]string{"sh", "-c", "echo out; echo 1 2 3 4 >&2; exit 3"}, time.Minute},
+		{[]string{"sleep", "30"}, 200 * time.Millisecond},
+		{[]string{"cat"}, time.Minute}, // must not read the script
+		{[]string{"/nosuch/program"}, time.Minute},
+		{[]string{"printf", "%s|", "a b", "$HOME", "'quoted'"}, time.Minute},
 	}
-	script := prologue
-	for _, c := range commands {
-		script += fmt.Sprintf("answer %g %s\n", c.Limit().Seconds(), kindexec.PrettyCommand(c.Argv[0], c.Argv[1:]...))
-	}
-	bash := exec.Command("bash")
-	bash.Stdin = strings.NewReader(script)
-	out, err := bash.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	answers, err := parseAnswers(bytes.NewReader(out), commands)
+	answers, err := Session(t.Context(), []string{"bash"}, commands)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +42,7 @@ func TestSessionScript(t *testing.T) {
 }
 
 func TestSessionThatBreaksOff(t *testing.T) {
-	commands := []collect.Command{{Argv: []string{"first"}}, {Argv: []string{"second"}}}
+	commands := []Timed{{Argv: []string{"first"}}, {Argv: []string{"second"}}}
 	tests := []struct {
 		name, out, want string
 		answers         int
@@ -83,11 +67,18 @@ func TestSessionThatBreaksOff(t *testing.T) {
 func FuzzParseAnswers(f *testing.F) {
 	f.Add([]byte("0 1 2 0\nab0 1 1 1\nxy"))
 	f.Add([]byte("0 1 99999999999 0\n"))
-	commands := []collect.Command{{Argv: []string{"first"}}, {Argv: []string{"second"}}}
+	commands := []Timed{{Argv: []string{"first"}}, {Argv: []string{"second"}}}
 	f.Fuzz(func(t *testing.T, out []byte) {
 		answers, err := parseAnswers(bytes.NewReader(out), commands)
 		if (err == nil) != (len(answers) == len(commands)) {
 			t.Errorf("%d answers of %d, error %v", len(answers), len(commands), err)
 		}
 	})
+}
+
+func TestSessionThatCannotStart(t *testing.T) {
+	answers, err := Session(t.Context(), []string{"/nosuch/bash"}, []Timed{{[]string{"true"}, time.Minute}})
+	if err == nil || !strings.Contains(err.Error(), "/nosuch/bash") || len(answers) != 0 {
+		t.Errorf("%d answers, error %v", len(answers), err)
+	}
 }
