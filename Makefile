@@ -3,7 +3,7 @@
 
 SCENARIOS ?=
 NODE_IMAGE ?= auto
-FUZZTIME ?= 5s
+FUZZTIME ?= 1000x
 
 # The flags of the node image build: what both link is compiled once.
 BUILD := CGO_ENABLED=0 go build -trimpath -gcflags=all=-dwarf=false -ldflags='-s -w'
@@ -18,7 +18,7 @@ test: ## unit tests with the race detector, and a short fuzz of each decoder
 	go test -race ./...
 	@$(MAKE) --no-print-directory fuzz verify
 
-fuzz: ## fuzz every decoder for FUZZTIME
+fuzz: ## fuzz every decoder with FUZZTIME inputs (1000x) or for a time (30s)
 	@hack/fuzz.sh $(FUZZTIME)
 
 lint: ## go vet and staticcheck
