@@ -13,7 +13,8 @@ import (
 const columns = 80
 
 // Table shows the checks on a terminal: a line each, and below each one that
-// did not pass what decided it, where, and what to do about it. Their number comes last.
+// did not pass what decided it, where, and what to do about it. Their number
+// comes last.
 func Table(w io.Writer, checks []collect.Check) {
 	idWidth, verdictWidth := 0, 0
 	for _, c := range checks {
