@@ -1,8 +1,11 @@
 # Two commands on a bare machine: `make experiment` and `make test`.
 # Variables: SCENARIOS=iptables,nftables  NODE_IMAGE=auto|registry|source|REF
+# IMAGE_SOURCE=auto|registry|source, for the images of data planes
 
 SCENARIOS ?=
 NODE_IMAGE ?= auto
+IMAGE_SOURCE ?= auto
+IMAGES := --node-image $(NODE_IMAGE) --image-source $(IMAGE_SOURCE)
 FUZZTIME ?= 1000x
 
 # The flags of the node image build: what both link is compiled once.
@@ -11,7 +14,7 @@ BUILD := CGO_ENABLED=0 go build -trimpath -gcflags=all=-dwarf=false -ldflags='-s
 .PHONY: experiment test fuzz lint e2e verify engine engine-stop clean bench help
 
 experiment: engine bin/runner ## run the experiments on real clusters, write results/
-	bin/runner run $(if $(SCENARIOS),--scenario $(SCENARIOS)) --node-image $(NODE_IMAGE)
+	bin/runner run $(if $(SCENARIOS),--scenario $(SCENARIOS)) $(IMAGES)
 
 test: ## unit tests with the race detector, and a short fuzz of each decoder
 	@hack/cc.sh
@@ -28,7 +31,8 @@ lint: ## go vet and staticcheck
 	@test -z "$$(gofmt -l cmd hack images internal pkg test | tee /dev/stderr)"
 
 e2e: engine bin/runner ## regression run on real clusters, compared with results/
-	NODE_IMAGE=$(NODE_IMAGE) go test -tags e2e -count 1 -timeout 50m -v ./test/e2e
+	bin/runner image cilium $(IMAGES)
+	NODE_IMAGE=$(NODE_IMAGE) IMAGE_SOURCE=$(IMAGE_SOURCE) go test -tags e2e -count 1 -timeout 50m -v ./test/e2e
 
 verify: bin/runner ## check the committed results again from their raw files
 	bin/runner verify results

@@ -2,36 +2,84 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"service-dataplane/internal/dataplane"
+	"service-dataplane/internal/imagebuild"
 	"service-dataplane/internal/nodeimage"
 )
 
 func newImage(s *settings) *cobra.Command {
-	var choice string
+	var choice, source string
 	cmd := &cobra.Command{
-		Use:   "image",
-		Short: "Pull or build the node image that a run would use",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Use:   "image [SCENARIO...]",
+		Short: "Pull or build the images that runs would use",
+		Long: `Pulls or builds the node image, and the images of the data planes that the
+scenarios install. A run does the same first; this is for doing it ahead.`,
+		Example: "  runner image cilium",
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := s.resolve(); err != nil {
 				return err
 			}
-			image, err := nodeimage.Resolve(cmd.Context(), choice, s.repo, reporter())
+			images, err := s.images(cmd.Context(), args, choice, source)
 			if cause := context.Cause(cmd.Context()); cause != nil {
 				return &exitError{exitIncomplete, cause}
 			}
 			if err != nil {
-				return &exitError{exitHost, err}
+				return err
 			}
-			return s.print(cmd.OutOrStdout(), image, func(w io.Writer) {
-				fmt.Fprintf(w, "%s\n%s, %d MB\n", image.Reference, image.Origin, image.Bytes/1e6)
+			return s.print(cmd.OutOrStdout(), images, func(w io.Writer) {
+				for _, image := range images {
+					fmt.Fprintf(w, "%s\n%s, %d MB\n", image.Reference, image.Origin, image.Bytes/1e6)
+				}
 			})
 		},
 	}
-	cmd.Flags().StringVar(&choice, "node-image", nodeimage.Auto, "auto, registry, source, or an image reference")
+	cmd.Flags().StringVar(&choice, "node-image", imagebuild.Auto, "auto, registry, source, or an image reference")
+	cmd.Flags().StringVar(&source, "image-source", imagebuild.Auto, "images of data planes: auto, registry or source")
 	return cmd
+}
+
+func (s *settings) images(ctx context.Context, scenarios []string, choice, source string) ([]imagebuild.Image, error) {
+	lock, err := s.lock()
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := s.scenarios(scenarios)
+	if err != nil {
+		return nil, err
+	}
+	show := reporter()
+	node, err := nodeimage.Resolve(ctx, choice, s.repo, show)
+	if err != nil {
+		return nil, &exitError{exitHost, err}
+	}
+	images := []imagebuild.Image{node}
+	if len(scenarios) == 0 {
+		return images, nil
+	}
+	versions := map[string]bool{}
+	for _, scenario := range chosen {
+		if c := scenario.Spec.DataPlane.Cilium; c != nil {
+			versions[c.Version] = true
+		}
+	}
+	var failed []error
+	for _, version := range slices.Sorted(maps.Keys(versions)) {
+		chart, _ := lock.Chart("cilium", version)
+		found, err := dataplane.Resolve(ctx, source, s.repo, chart, show)
+		if err != nil {
+			failed = append(failed, &exitError{exitHost, err})
+		}
+		for _, part := range slices.Sorted(maps.Keys(found)) {
+			images = append(images, found[part])
+		}
+	}
+	return images, errors.Join(failed...)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"service-dataplane/internal/imagebuild"
 	"service-dataplane/internal/lab"
 	"service-dataplane/internal/report"
 	"service-dataplane/pkg/collect"
@@ -31,10 +32,12 @@ whole; an interrupted run changes nothing and leaves no cluster behind.`,
 				return err
 			}
 			experiments, err := s.experiments(args)
+			lock, lockErr := s.lock()
 			chosen, scenarioErr := s.scenarios(scenarios)
-			if err := errors.Join(err, scenarioErr); err != nil {
+			if err := errors.Join(err, lockErr, scenarioErr); err != nil {
 				return err
 			}
+			options.Lock = lock
 			options.Repo, options.WorkDir, options.Scenarios = s.repo, s.workDir, chosen
 			if options.ResultsDir == "" {
 				options.ResultsDir = filepath.Join(s.repo, "results")
@@ -60,7 +63,8 @@ whole; an interrupted run changes nothing and leaves no cluster behind.`,
 		},
 	}
 	cmd.Flags().StringSliceVar(&scenarios, "scenario", nil, "scenarios to run on, by name (default: all)")
-	cmd.Flags().StringVar(&options.NodeImage, "node-image", "auto", "auto, registry, source, or an image reference")
+	cmd.Flags().StringVar(&options.NodeImage, "node-image", imagebuild.Auto, "auto, registry, source, or an image reference")
+	cmd.Flags().StringVar(&options.ImageSource, "image-source", imagebuild.Auto, "images of data planes: auto, registry or source")
 	cmd.Flags().StringVar(&options.ResultsDir, "results", "", "directory of the results (default: results in the tree)")
 	cmd.Flags().BoolVar(&options.Keep, "keep", false, "keep the cluster and say how to reach it")
 	return cmd

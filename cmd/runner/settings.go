@@ -63,21 +63,38 @@ func isTree(dir string) bool {
 	return true
 }
 
-// scenarios loads the named scenarios, all where none is named. Every mistake
-// in every file is in the error.
+// lock reads charts/lock.yaml.
+func (s *settings) lock() (spec.Lock, error) {
+	return spec.LoadLock(relative(filepath.Join(s.repo, "charts", "lock.yaml")))
+}
+
+// scenarios loads the named scenarios, all where none is named. A name is that
+// of a file or of a variant in it. Every mistake in every file is in the error.
 func (s *settings) scenarios(names []string) ([]spec.Scenario, error) {
-	return loadAll(s.repo, "scenarios", names, func(file string) (spec.Scenario, error) {
-		return spec.LoadScenario(file, host.Known())
+	lock, err := s.lock()
+	if err != nil {
+		return nil, err
+	}
+	known := spec.Known{Features: host.Known(), Cilium: lock.Versions("cilium")}
+	return loadAll(s.repo, "scenarios", names, scenarioName, func(file string) ([]spec.Scenario, error) {
+		return spec.LoadScenarios(file, known)
 	})
 }
+
+func scenarioName(s spec.Scenario) string { return s.Metadata.Name }
 
 func (s *settings) experiments(names []string) ([]spec.Experiment, error) {
-	return loadAll(s.repo, "experiments", names, func(file string) (spec.Experiment, error) {
-		return spec.LoadExperiment(file, check.IDs())
+	name := func(e spec.Experiment) string { return e.Metadata.Name }
+	return loadAll(s.repo, "experiments", names, name, func(file string) ([]spec.Experiment, error) {
+		experiment, err := spec.LoadExperiment(file, check.IDs())
+		return []spec.Experiment{experiment}, err
 	})
 }
 
-func loadAll[T any](repo, dir string, names []string, load func(string) (T, error)) ([]T, error) {
+// loadAll loads the named items of a directory's files, in the order of their
+// names, or all. A file that has a mistake stands in the way of its own items
+// only, and of finding out what else there is.
+func loadAll[T any](repo, dir string, names []string, nameOf func(T) string, load func(string) ([]T, error)) ([]T, error) {
 	files, err := filepath.Glob(filepath.Join(repo, dir, "*.yaml"))
 	if err != nil {
 		return nil, err
@@ -86,23 +103,41 @@ func loadAll[T any](repo, dir string, names []string, load func(string) (T, erro
 		return nil, fmt.Errorf("%s has no *.yaml files", filepath.Join(repo, dir))
 	}
 	var known []string
+	items, faults := map[string]T{}, map[string]error{}
 	for _, file := range files {
-		known = append(known, strings.TrimSuffix(filepath.Base(file), ".yaml"))
+		base := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		loaded, err := load(relative(file))
+		if err != nil {
+			known, faults[base] = append(known, base), err
+			continue
+		}
+		for _, item := range loaded {
+			known = append(known, nameOf(item))
+			items[nameOf(item)] = item
+		}
 	}
 	if len(names) == 0 {
 		names = known
 	}
-	var loaded []T
+	var chosen []T
 	var failed []error
 	for _, name := range names {
-		if !slices.Contains(known, name) {
+		item, ok := items[name]
+		switch fault := faults[name]; {
+		case ok:
+			chosen = append(chosen, item)
+		case fault != nil:
+			failed = append(failed, fault)
+		default:
 			failed = append(failed, fmt.Errorf("there is no %s in %s; there are: %s", name, dir, strings.Join(known, ", ")))
-			continue
+			for base, fault := range faults {
+				if strings.HasPrefix(name, base+"-") { // it may be a variant there
+					failed = append(failed, fault)
+				}
+			}
 		}
-		item, err := load(relative(filepath.Join(repo, dir, name+".yaml")))
-		loaded, failed = append(loaded, item), append(failed, err)
 	}
-	return loaded, errors.Join(failed...)
+	return chosen, errors.Join(failed...)
 }
 
 // reporter shows progress on stderr.

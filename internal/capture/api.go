@@ -3,8 +3,10 @@ package capture
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
 	"service-dataplane/internal/command"
@@ -17,11 +19,25 @@ func API(client rest.Interface) Session {
 	return OneByOne(func(ctx context.Context, argv []string) (command.Captured, error) {
 		uri := argv[len(argv)-1]
 		raw, err := client.Get().RequestURI(uri).DoRaw(ctx)
+		if apierrors.IsNotFound(err) {
+			stderr := fmt.Sprintf("Error from server (NotFound): %v\n", err)
+			return command.Captured{ExitCode: 1, Stderr: []byte(stderr)}, nil
+		}
 		if err != nil {
 			return command.Captured{Stdout: raw}, fmt.Errorf("GET %s: %w", uri, err)
 		}
 		return command.Captured{Stdout: raw}, nil
 	})
+}
+
+// notFound is how kubectl says that an object does not exist.
+var notFound = regexp.MustCompile(`^Error from server \(NotFound\): `)
+
+// GetOptional is Get for an object that need not exist.
+func GetOptional(file, uri string) collect.Command {
+	command := Get(file, uri)
+	command.Absent = notFound
+	return command
 }
 
 // Get is the command that API runs.

@@ -7,6 +7,7 @@ import (
 
 	"service-dataplane/internal/spec"
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/cilium"
 )
 
 // Definition is one check.
@@ -34,7 +35,7 @@ func IDs() []string {
 // Run makes the checks the experiment lists, in its order.
 func Run(e collect.Evidence, s spec.Scenario, x spec.Experiment) []collect.Check {
 	definitions := Definitions()
-	in := subject{e, s.Spec.Expect, x.Spec}
+	in := subject{e, s.Spec.Expect, s.Spec.DataPlane, x.Spec}
 	checks := []collect.Check{}
 	for _, id := range x.Spec.Checks {
 		i := slices.IndexFunc(definitions, func(d Definition) bool { return d.ID == id })
@@ -53,6 +54,7 @@ func Run(e collect.Evidence, s spec.Scenario, x spec.Experiment) []collect.Check
 type subject struct {
 	collect.Evidence
 	expect     spec.Expectation
+	dataPlane  spec.DataPlane
 	experiment spec.ExperimentSpec
 }
 
@@ -144,3 +146,16 @@ func (in subject) node(role string) collect.Node {
 	}
 	return collect.Node{}
 }
+
+// mode is what runs on a node; nil where that was not recorded.
+func (in subject) mode(role string) *collect.NodeMode {
+	for i := range in.Mode.Nodes {
+		if in.Mode.Nodes[i].Node == role {
+			return &in.Mode.Nodes[i]
+		}
+	}
+	return nil
+}
+
+// replaced says whether Cilium is to implement Services in kube-proxy's place.
+func (in subject) replaced() bool { return in.expect.Mode == cilium.Encoding }

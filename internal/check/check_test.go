@@ -12,7 +12,7 @@ import (
 )
 
 func TestNothingProvesNothing(t *testing.T) {
-	for _, scenario := range []string{"iptables", "nftables", "ipvs"} {
+	for _, scenario := range []string{"iptables", "nftables", "ipvs", "cilium", "cilium-kube-proxy"} {
 		r := recorded{T: t}
 		r.load(scenario)
 		for _, c := range Run(collect.Evidence{}, r.scenario, r.experiment) {
@@ -34,17 +34,21 @@ func TestUnknownCheck(t *testing.T) {
 // TestEveryFileCounts takes each file away in turn.
 func TestEveryFileCounts(t *testing.T) {
 	onlyIPVS := []string{"ip_vs_stats.txt", "ipset.txt", "kube-ipvs0.json", "timer_list.txt"}
-	for file := range record(t, "iptables").raw {
-		if file == evidence.IndexFile {
-			continue
-		}
-		r := record(t, "iptables")
-		r.outcome(file, collect.Failed, "not today")
-		c := r.judge()["collect.complete"]
-		needed := !slices.Contains(onlyIPVS, path.Base(file))
-		if needed != (c.Verdict == collect.Inconclusive) || needed && c.Findings[0].Ref.File != file {
-			t.Errorf("without %s: %s: %s", file, c.Verdict, c.Reason)
-		}
+	for _, scenario := range []string{"iptables", "cilium"} {
+		t.Run(scenario, func(t *testing.T) {
+			for file := range record(t, scenario).raw {
+				if file == evidence.IndexFile {
+					continue
+				}
+				r := record(t, scenario)
+				r.outcome(file, collect.Failed, "not today")
+				c := r.judge()["collect.complete"]
+				needed := !slices.Contains(onlyIPVS, path.Base(file))
+				if needed != (c.Verdict == collect.Inconclusive) || needed && c.Findings[0].Ref.File != file {
+					t.Errorf("without %s: %s: %s", file, c.Verdict, c.Reason)
+				}
+			}
+		})
 	}
 }
 
@@ -90,54 +94,11 @@ func TestLocalPolicy(t *testing.T) {
 			in.Objects.Pods = []collect.Pod{{Node: "worker", Address: here}, {Node: "worker", Address: leaving}, {Node: "worker2", Address: there}}
 			in.Objects.Expected.Frontends = []collect.Frontend{test.want}
 			var j judgement
-			equal(in, node, collect.NodeTable{ServiceTable: collect.ServiceTable{Encoding: "iptables", Frontends: []collect.Frontend{test.worker}}}, &j)
+			got := collect.ServiceTable{Encoding: "iptables", Frontends: []collect.Frontend{test.worker}}
+			equal(in, node, account{NodeTable: collect.NodeTable{ServiceTable: got}}, &j)
 			if (len(j.against) == 0) != test.equal {
 				t.Errorf("equal = %t, want %t: %+v", len(j.against) == 0, test.equal, j.against)
 			}
 		})
-	}
-}
-
-func TestSource(t *testing.T) {
-	address := netip.MustParseAddr
-	in := subject{}
-	in.Objects.ClientIP = address("10.244.1.4")
-	in.Objects.Pods = []collect.Pod{{Address: in.Objects.ClientIP}, {Address: address("10.244.2.2")}}
-	in.Nodes = []collect.Node{
-		{Role: "worker", Addresses: []netip.Addr{address("172.18.0.3"), address("10.244.2.1")}},
-		{Role: "worker2", Addresses: []netip.Addr{address("172.18.0.2")}},
-	}
-	in.experiment.Workload.ClientNode = "worker2"
-	pod := collect.EntryPoint{From: spec.FromClient, To: spec.ToClusterIP}
-	nodePort := collect.EntryPoint{From: spec.FromClient, To: spec.ToNodePort, Node: "worker"}
-	host := collect.EntryPoint{From: spec.FromHost, To: spec.ToNodePort, Node: "worker"}
-	tests := []struct {
-		point collect.EntryPoint
-		want  string
-		seen  string
-		fits  bool
-	}{
-		{pod, spec.SourceClient, "10.244.1.4", true},
-		{pod, spec.SourceClient, "10.244.2.2", false},
-		{pod, spec.SourceEntryNode, "172.18.0.2", true},
-		{pod, spec.SourceEntryNode, "172.18.0.3", false},
-		{nodePort, spec.SourceEntryNode, "172.18.0.3", true},
-		{nodePort, spec.SourceEntryNode, "10.244.2.1", true},
-		{nodePort, spec.SourceEntryNode, "172.18.0.2", false},
-		{nodePort, spec.SourceClient, "10.244.1.4", true},
-		{host, spec.SourceClient, "172.18.0.1", true},
-		{host, spec.SourceClient, "172.18.0.3", false},
-		{host, spec.SourceClient, "10.244.2.2", false},
-	}
-	for _, test := range tests {
-		in.expect.Source = spec.Source{ClusterIP: test.want, NodePort: test.want}
-		fits, whose := in.source(test.point)
-		if fits == nil || fits(address(test.seen)) != test.fits {
-			t.Errorf("%+v, %s: %s fits: want %t (%s)", test.point, test.want, test.seen, test.fits, whose)
-		}
-	}
-	in.expect.Source.ClusterIP = spec.SourceEntryNode
-	if fits, _ := in.source(collect.EntryPoint{From: spec.FromHost, To: spec.ToClusterIP}); fits != nil {
-		t.Error("the node at which the host enters a ClusterIP is taken for known")
 	}
 }

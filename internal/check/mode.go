@@ -2,61 +2,163 @@ package check
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	"service-dataplane/internal/evidence"
 	"service-dataplane/internal/spec"
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/cilium"
 	"service-dataplane/pkg/collect/iptables"
 )
 
 func modeChecks() []Definition {
 	return []Definition{
-		{"mode.declared", "The kube-proxy ConfigMap declares the mode of the scenario.", declared},
-		{"mode.actual", "On every node kube-proxy runs in the mode of the scenario, by its own endpoint and by its log.", actual},
-		{"mode.sole", "No node's kernel holds Services in an encoding the scenario forbids, or twice in one.", sole},
+		{"mode.declared", "What is configured is the mode of the scenario: in kube-proxy's ConfigMap, and in Cilium's where it is installed.", declared},
+		{"mode.actual", "On every node what runs is in the mode of the scenario: kube-proxy by its process, its endpoint and its log, Cilium by its agent's status.", actual},
+		{"mode.version", "Every node runs the same version of what implements Services, and of Cilium the one the scenario names.", version},
+		{"mode.sole", "No node's kernel holds Services in an encoding the scenario forbids, or twice in one; where Cilium replaces kube-proxy, no kube-proxy is there.", sole},
 	}
 }
 
 func declared(in subject, j *judgement) {
+	if in.dataPlane.Cilium != nil || in.replaced() {
+		declaredReplacement(in, j)
+	}
 	if !j.usable(in, evidence.ConfigMapFile) {
 		return
 	}
 	got := in.Mode.Declared
-	if got.Ref.Line.Text == "" {
-		j.undecided("cluster", got.Ref, "was not read")
-		return
-	}
 	// kube-proxy's default on Linux.
-	if mode := cmp.Or(got.Value, "iptables"); mode != in.expect.Mode {
+	mode := cmp.Or(got.Value, "iptables")
+	switch {
+	case got.Ref.Line.Text == "":
+		j.undecided("cluster", got.Ref, "was not read")
+	case got.Value == collect.Absent && in.replaced():
+		j.quote("cluster", got.Ref, "kube-proxy has no ConfigMap")
+	case got.Value == collect.Absent:
+		j.contradict("cluster", got.Ref, "kube-proxy has no ConfigMap, want mode %s", in.expect.Mode)
+	case in.replaced():
+		j.contradict("cluster", got.Ref, "kube-proxy is configured as well, in mode %s", mode)
+	case mode != in.expect.Mode:
 		j.contradict("cluster", got.Ref, "mode is %q, which means %s, want %s", got.Value, mode, in.expect.Mode)
-		return
+	default:
+		j.quote("cluster", got.Ref, "mode is %q", got.Value)
 	}
-	j.quote("cluster", got.Ref, "mode is %q", got.Value)
 }
 
 func actual(in subject, j *judgement) {
+	var found []string
 	for _, role := range spec.Roles {
-		i := slices.IndexFunc(in.Mode.Nodes, func(m collect.NodeMode) bool { return m.Node == role })
-		if i < 0 {
-			j.undecided(role, collect.Ref{}, "kube-proxy was not asked")
+		node := in.mode(role)
+		if node == nil {
+			j.undecided(role, collect.Ref{}, "what runs there was not recorded")
 			continue
 		}
-		for _, got := range []collect.Observation{in.Mode.Nodes[i].ProxyMode, in.Mode.Nodes[i].Log} {
-			switch {
-			case !j.usable(in, got.Ref.File):
-			case got.Value == "":
-				j.undecided(role, got.Ref, "does not say the mode")
-			case got.Value != in.expect.Mode:
-				j.contradict(role, got.Ref, "mode is %s, want %s", got.Value, in.expect.Mode)
-			default:
-				j.quote(role, got.Ref, "mode is %s", got.Value)
-			}
+		if !in.replaced() {
+			proxyRuns(in, *node, j)
 		}
+		if in.dataPlane.Cilium != nil || in.replaced() {
+			agentAgrees(in, *node, j)
+		}
+		found = append(found, runs(*node))
+	}
+	if len(found) == len(spec.Roles) {
+		j.note = "Found " + perNode(found) + "."
+	}
+}
+
+// proxyRuns judges kube-proxy on one node.
+func proxyRuns(in subject, node collect.NodeMode, j *judgement) {
+	judge := func(got collect.Observation, want, what, absent string) {
+		switch {
+		case !j.usable(in, got.Ref.File):
+		case got.Value == "":
+			j.undecided(node.Node, got.Ref, "does not say the %s", what)
+		case got.Value == collect.Absent:
+			j.contradict(node.Node, got.Ref, "%s, want %s %s", absent, what, want)
+		case got.Value != want:
+			j.contradict(node.Node, got.Ref, "%s is %s, want %s", what, got.Value, want)
+		default:
+			j.quote(node.Node, got.Ref, "%s is %s", what, got.Value)
+		}
+	}
+	judge(node.Process, collect.Running, "kube-proxy process", "no process is kube-proxy")
+	judge(node.ProxyMode, in.expect.Mode, "mode", "nothing answers at kube-proxy's endpoint")
+	judge(node.Log, in.expect.Mode, "mode", "the node has no kube-proxy pod")
+}
+
+// runs says in words what was found on a node, whatever was wanted.
+func runs(node collect.NodeMode) string {
+	var parts []string
+	switch mode := node.ProxyMode.Value; {
+	case mode == collect.Absent || mode == "" && node.Process.Value == collect.Absent:
+		parts = append(parts, "no kube-proxy")
+	case mode == "":
+		parts = append(parts, "kube-proxy in an unknown mode")
+	default:
+		parts = append(parts, fmt.Sprintf("kube-proxy in %s mode", mode))
+	}
+	if a := node.Agent; a != nil {
+		switch a.KubeProxyReplacement.Value {
+		case "True":
+			parts = append(parts, fmt.Sprintf("Cilium in its place (socket LB %s, attached with %s)",
+				cmp.Or(a.SocketLB.Value, "unknown"), cmp.Or(a.AttachMode.Value, "unknown")))
+		case "False":
+			parts = append(parts, "Cilium that does not replace it")
+		default:
+			parts = append(parts, "Cilium that does not say whether it replaces it")
+		}
+	}
+	return strings.Join(parts, " and ")
+}
+
+// perNode says once what is the same on every node.
+func perNode(found []string) string {
+	if len(slices.Compact(slices.Clone(found))) == 1 {
+		return "on every node " + found[0]
+	}
+	var parts []string
+	for i, text := range found {
+		parts = append(parts, fmt.Sprintf("on %s %s", spec.Roles[i], text))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func version(in subject, j *judgement) {
+	want, of := "", ""
+	if in.replaced() && in.dataPlane.Cilium != nil {
+		want, of = in.dataPlane.Cilium.Version, "the scenario"
+	}
+	for _, role := range spec.Roles {
+		node := in.mode(role)
+		if node == nil {
+			j.undecided(role, collect.Ref{}, "what runs there was not recorded")
+			continue
+		}
+		switch got := node.Version; {
+		case !j.usable(in, got.Ref.File):
+		case got.Value == "":
+			j.undecided(role, got.Ref, "does not say the version")
+		case got.Value == collect.Absent:
+			j.contradict(role, got.Ref, "there is no kube-proxy")
+		case want == "":
+			want, of = got.Value, role
+			fallthrough
+		case got.Value == want:
+			j.quote(role, got.Ref, "version is %s", got.Value)
+		default:
+			j.contradict(role, got.Ref, "version is %s, that of %s %s", got.Value, of, want)
+		}
+		agentVersion(in, *node, j)
 	}
 }
 
 func sole(in subject, j *judgement) {
+	if in.replaced() {
+		noProxy(in, j)
+	}
 	for _, role := range spec.Roles {
 		state := in.state(role)
 		for _, encoding := range in.expect.Forbidden {
@@ -80,6 +182,9 @@ func sole(in subject, j *judgement) {
 			for _, rules := range state.IptablesRules {
 				j.contradict(role, rules.Ref, "%s, and the other iptables back end holds some too", rules.Value)
 			}
+		}
+		if !in.replaced() && !slices.Contains(in.expect.Forbidden, cilium.Encoding) {
+			alsoInMaps(state, j)
 		}
 	}
 }

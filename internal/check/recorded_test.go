@@ -3,10 +3,13 @@ package check
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"os"
 	"path"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -29,7 +32,13 @@ func record(t *testing.T, scenario string) *recorded {
 	t.Helper()
 	r := &recorded{T: t, raw: fstest.MapFS{}}
 	r.load(scenario)
-	raw := os.DirFS("../evidence/testdata/" + scenario + "/raw")
+	r.read(os.DirFS(rawDir(t, scenario)))
+	return r
+}
+
+// read takes over every file of a raw directory.
+func (r *recorded) read(raw fs.FS) {
+	r.Helper()
 	err := fs.WalkDir(raw, ".", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -39,18 +48,32 @@ func record(t *testing.T, scenario string) *recorded {
 		return err
 	})
 	if err != nil {
-		t.Fatal(err)
+		r.Fatal(err)
 	}
-	return r
+}
+
+// rawDir is where a whole run of a scenario is recorded.
+func rawDir(t *testing.T, scenario string) string {
+	t.Helper()
+	if !strings.HasPrefix(scenario, "cilium") {
+		return "../evidence/testdata/" + scenario + "/raw"
+	}
+	dir := "../../results/service-path/" + scenario + "/raw"
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		t.Skipf("no run of %s is recorded", scenario)
+	}
+	return dir
 }
 
 // load reads the project's own scenario and experiment.
 func (r *recorded) load(scenario string) {
 	r.Helper()
-	var err error
-	if r.scenario, err = spec.LoadScenario("../../scenarios/"+scenario+".yaml", host.Known()); err != nil {
+	known := spec.Known{Features: host.Known(), Cilium: []string{"1.19.8", "1.20.2"}}
+	all, err := spec.LoadScenarios("../../scenarios/"+scenario+".yaml", known)
+	if err != nil {
 		r.Fatal(err)
 	}
+	r.scenario = all[0]
 	if r.experiment, err = spec.LoadExperiment("../../experiments/service-path.yaml", IDs()); err != nil {
 		r.Fatal(err)
 	}
@@ -108,6 +131,18 @@ func (r *recorded) outcome(file string, outcome collect.Outcome, stderr string) 
 		}
 	}
 	r.Fatalf("%s is not in the index", file)
+}
+
+// forget takes a command out of the index, as if it had never been run.
+func (r *recorded) forget(file string) {
+	r.Helper()
+	var records []collect.Record
+	if err := json.Unmarshal(r.raw[evidence.IndexFile].Data, &records); err != nil {
+		r.Fatal(err)
+	}
+	records = slices.DeleteFunc(records, func(record collect.Record) bool { return record.File == file })
+	r.raw[evidence.IndexFile].Data, _ = json.Marshal(records)
+	delete(r.raw, file)
 }
 
 // send makes up n connections through every entry point: backend says which

@@ -133,7 +133,7 @@ func probabilities(all []share) []float64 {
 // enters, every ready endpoint included; equal ones where the table has none.
 func (in subject) shares(p collect.EntryPoint, ready []collect.Endpoint, j *judgement) ([]share, bool) {
 	var shares []share
-	if entry := in.entryNode(p); entry != "" {
+	if entry := p.EntryNode; entry != "" {
 		if !j.usable(in, decodedFrom(in, entry, in.expect.Encoding)...) {
 			return nil, false
 		}

@@ -2,7 +2,6 @@ package check
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 
 	"service-dataplane/internal/evidence"
@@ -16,6 +15,7 @@ func trafficChecks() []Definition {
 		{"traffic.complete", "Every connection through every entry point was made, once, and answered.", completeTraffic},
 		{"traffic.backends", "Every answer came from a ready endpoint of the Service.", backends},
 		{"traffic.selection", "Every entry point spreads its connections over the endpoints as the scenario's data plane selects them.", selection},
+		{"traffic.translation", "Every connection was translated where the scenario expects it, at the socket or in the packet, and its client is told the address it dialled.", translation},
 		{"traffic.source", "At every entry point the backends see the source address that the scenario expects.", source},
 	}
 }
@@ -85,18 +85,6 @@ func backends(in subject, j *judgement) {
 	})
 }
 
-// entryNode is the role of the node on which the entry point's connections are
-// translated; "" where the experiment does not decide it.
-func (in subject) entryNode(p collect.EntryPoint) string {
-	switch {
-	case p.To == spec.ToNodePort:
-		return p.Node
-	case p.From == spec.FromClient:
-		return in.experiment.Workload.ClientNode
-	}
-	return ""
-}
-
 func source(in subject, j *judgement) {
 	files := []string{evidence.PodsFile, evidence.NodesFile}
 	for _, role := range spec.Roles {
@@ -106,14 +94,14 @@ func source(in subject, j *judgement) {
 		return
 	}
 	in.through(j, func(p collect.EntryPoint) {
-		fits, whose := in.source(p)
-		if fits == nil {
+		fit, whose := evidence.Sources(in.Evidence, p)
+		if fit == nil {
 			j.undecided(p.From, collect.Ref{File: p.File}, "%s", whose)
 			return
 		}
 		answers := answered(p)
 		for _, a := range answers {
-			if !fits(a.SourceSeen.Addr()) {
+			if !fit(a) {
 				j.contradict(p.From, line(p, a), "connection %d was seen from %s, want %s", a.Sequence, a.SourceSeen, whose)
 			}
 		}
@@ -123,31 +111,4 @@ func source(in subject, j *judgement) {
 		}
 		j.quote(p.From, line(p, answers[0]), "seen from %s: %s", answers[0].SourceSeen.Addr(), whose)
 	})
-}
-
-// source is which addresses an entry point's backends may see, in words as
-// well. Without a function the words say why that is not known.
-func (in subject) source(p collect.EntryPoint) (fits func(netip.Addr) bool, whose string) {
-	expected := in.expect.Source.ClusterIP
-	if p.To == spec.ToNodePort {
-		expected = in.expect.Source.NodePort
-	}
-	entry := in.entryNode(p)
-	switch {
-	case expected == spec.SourceEntryNode && entry == "":
-		return nil, "which node it enters is not known"
-	case expected == spec.SourceEntryNode:
-		addresses := in.node(entry).Addresses
-		return func(a netip.Addr) bool { return slices.Contains(addresses, a) }, "an address of node " + entry
-	case p.From == spec.FromHost:
-		return func(a netip.Addr) bool { return a.IsValid() && !in.inCluster(a) }, "an address outside of the cluster"
-	case !in.Objects.ClientIP.IsValid():
-		return nil, "the client pod has no address"
-	}
-	return func(a netip.Addr) bool { return a == in.Objects.ClientIP }, "the client pod's address " + in.Objects.ClientIP.String()
-}
-
-func (in subject) inCluster(a netip.Addr) bool {
-	return slices.ContainsFunc(in.Nodes, func(n collect.Node) bool { return slices.Contains(n.Addresses, a) }) ||
-		slices.ContainsFunc(in.Objects.Pods, func(p collect.Pod) bool { return p.Address == a })
 }

@@ -45,29 +45,37 @@ func TestKindConfig(t *testing.T) {
 	if len(files) == 0 {
 		t.Fatal("no scenarios")
 	}
+	lock, err := spec.LoadLock("../../charts/lock.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, file := range files {
-		scenario, err := spec.LoadScenario(file, host.Known())
+		scenarios, err := spec.LoadScenarios(file, spec.Known{Features: host.Known(), Cilium: lock.Versions("cilium")})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for suffix, cgroupV1 := range map[string]bool{"": false, "-cgroup-v1": true} {
-			got, err := KindConfig(scenario, cgroupV1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			equalsGolden(t, "kind/"+scenario.Metadata.Name+suffix+".yaml", got)
-
-			// kind reads it as strictly.
-			decoder := yaml.NewDecoder(bytes.NewReader(got))
-			decoder.KnownFields(true)
-			var config v1alpha4.Cluster
-			if err := decoder.Decode(&config); err != nil {
-				t.Errorf("%s%s: %v", scenario.Metadata.Name, suffix, err)
-			}
-			if len(config.Nodes) != len(spec.Roles) {
-				t.Errorf("%s%s: %d nodes", scenario.Metadata.Name, suffix, len(config.Nodes))
-			}
+			checkKindConfig(t, scenarios[0], suffix, cgroupV1) // variants share its cluster
 		}
+	}
+}
+
+func checkKindConfig(t *testing.T, scenario spec.Scenario, suffix string, cgroupV1 bool) {
+	got, err := KindConfig(scenario, cgroupV1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	equalsGolden(t, "kind/"+scenario.Metadata.Name+suffix+".yaml", got)
+
+	// kind reads it as strictly.
+	decoder := yaml.NewDecoder(bytes.NewReader(got))
+	decoder.KnownFields(true)
+	var config v1alpha4.Cluster
+	if err := decoder.Decode(&config); err != nil {
+		t.Errorf("%s%s: %v", scenario.Metadata.Name, suffix, err)
+	}
+	if len(config.Nodes) != len(spec.Roles) {
+		t.Errorf("%s%s: %d nodes", scenario.Metadata.Name, suffix, len(config.Nodes))
 	}
 }
 

@@ -102,13 +102,13 @@ func (c *Cluster) WaitDeployment(ctx context.Context, namespace, name string) er
 			d.Status.ReadyReplicas == *d.Spec.Replicas && d.Status.UpdatedReplicas == *d.Spec.Replicas, nil
 	})
 	if err != nil {
-		return fmt.Errorf("deployment %s/%s: %s: %w", namespace, name, last, c.why(ctx, namespace, err))
+		return fmt.Errorf("deployment %s/%s: %s: %w", namespace, name, last, c.Why(ctx, namespace, err))
 	}
 	return nil
 }
 
-// why adds to an error what the cluster's events say about it.
-func (c *Cluster) why(ctx context.Context, namespace string, err error) error {
+// Why adds to an error what the cluster's events say about it.
+func (c *Cluster) Why(ctx context.Context, namespace string, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
@@ -143,9 +143,25 @@ func (c *Cluster) waitForNodes(ctx context.Context, limit time.Duration, what st
 		return len(found) == len(c.Nodes), nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("waiting for %s on all nodes: %s: %w", what, last, c.why(ctx, "default", err))
+		return nil, fmt.Errorf("waiting for %s on all nodes: %s: %w", what, last, c.Why(ctx, "default", err))
 	}
 	return found, nil
+}
+
+// NodeAddress returns the address of a node in the engine's network.
+func (c *Cluster) NodeAddress(ctx context.Context, role string) (netip.Addr, error) {
+	node, err := c.Node(role)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	object, err := c.API.CoreV1().Nodes().Get(ctx, node.Name, metav1.GetOptions{})
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	if address := internalIP(*object); address.IsValid() {
+		return address, nil
+	}
+	return netip.Addr{}, fmt.Errorf("node %s has no internal address", node.Name)
 }
 
 func internalIP(n corev1.Node) netip.Addr {

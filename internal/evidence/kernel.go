@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/cilium"
 	"service-dataplane/pkg/collect/conntrack"
 	"service-dataplane/pkg/collect/iptables"
 	"service-dataplane/pkg/collect/ipvs"
@@ -24,6 +25,10 @@ func TableFiles(role, encoding string) []string {
 		commands = nftables.Commands()
 	case "ipvs":
 		commands = ipvs.Commands()
+	case cilium.Encoding:
+		return []string{onNode(role, cilium.LBFile), onNode(role, cilium.FrontendsFile), onNode(role, cilium.StatusFile)}
+	case cilium.AgentEncoding:
+		return []string{onNode(role, cilium.ServicesFile)}
 	}
 	var files []string
 	for _, c := range commands {
@@ -32,12 +37,7 @@ func TableFiles(role, encoding string) []string {
 	return files
 }
 
-// ConntrackFiles are the raw files of a node's tracked connections.
-func ConntrackFiles(role string) []string {
-	return []string{onNode(role, conntrack.ClusterIPFile), onNode(role, conntrack.NodePortFile)}
-}
-
-func (s *source) kernel(role string) collect.NodeState {
+func (s *source) kernel(role string, service collect.Service) collect.NodeState {
 	state := collect.NodeState{Node: role}
 	for _, encoding := range []string{"iptables", "nftables", "ipvs"} {
 		for _, file := range TableFiles(role, encoding) {
@@ -47,7 +47,10 @@ func (s *source) kernel(role string) collect.NodeState {
 	state.LiveIptables = bothFamilies(s.iptables(role, "iptables", &state), s.iptables(role, "ip6tables", &state))
 	s.nftables(role, &state)
 	s.ipvs(role, &state)
-	state.Translations = s.translations(role)
+	if s.cilium {
+		s.ciliumTables(role, &state)
+	}
+	state.Translations = s.translations(role, service)
 	s.captured(onNode(role, conntrack.StatsFile))
 	return state
 }
@@ -142,39 +145,6 @@ func (s *source) ipvs(role string, state *collect.NodeState) {
 		return
 	}
 	state.Tables = append(state.Tables, collect.NodeTable{File: file, ServiceTable: table})
-}
-
-func (s *source) translations(role string) []collect.Translation {
-	all := []collect.Translation{}
-	index := map[collect.Translation]int{}
-	for _, file := range ConntrackFiles(role) {
-		raw, ok := s.captured(file)
-		if !ok {
-			continue
-		}
-		flows, err := conntrack.Decode(raw)
-		if err != nil {
-			s.problem(file, "%v", err)
-			continue
-		}
-		for _, f := range flows {
-			t := collect.Translation{Destination: f.Original.Destination}
-			t.Backend, _ = f.DNAT()
-			_, t.Masqueraded = f.SNAT()
-			i, known := index[t]
-			if !known {
-				i = len(all)
-				index[t] = i
-				t.Ref = collect.Ref{File: file, Line: f.Line}
-				all = append(all, t)
-			}
-			all[i].Count++
-		}
-	}
-	slices.SortStableFunc(all, func(a, b collect.Translation) int {
-		return cmp.Or(a.Destination.Compare(b.Destination), a.Backend.Compare(b.Backend))
-	})
-	return all
 }
 
 // addresses reads the output of "ip -j addr show": every address of every

@@ -2,10 +2,12 @@ package evidence
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"strings"
 
 	"gopkg.in/yaml.v3"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"service-dataplane/internal/spec"
@@ -15,33 +17,47 @@ import (
 // proxier is how kube-proxy 1.35 logs its choice (cmd/kube-proxy/app/server_linux.go).
 var proxier = regexp.MustCompile(`"Using (\S+) Proxier"`)
 
-func (s *source) mode() collect.Mode {
-	m := collect.Mode{Declared: s.declaredMode()}
+// mode reads what is declared and what runs; implements is what implements
+// Services by the scenario, whose version is of interest.
+func (s *source) mode(pods []corev1.Pod, implements string) collect.Mode {
+	m := collect.Mode{Declared: s.declaredMode(), KubeProxy: s.daemonSet()}
+	if s.cilium {
+		m.Agent = s.declaredReplacement()
+	}
 	for _, role := range spec.Roles {
-		m.Nodes = append(m.Nodes, collect.NodeMode{
+		proxy := proxyPod(pods, role)
+		node := collect.NodeMode{
 			Node:      role,
 			ProxyMode: s.word(onNode(role, ProxyModeFile)),
-			Log:       s.loggedMode(onNode(role, LogFile)),
-		})
+			Log:       s.loggedMode(role, proxy),
+			Process:   s.process(onNode(role, ProcessesFile)),
+			Version:   s.proxyVersion(proxy),
+		}
+		if s.cilium {
+			node.Agent = s.agent(role)
+		}
+		if implements == "cilium" {
+			node.Version = s.ciliumVersion(role)
+		}
+		m.Nodes = append(m.Nodes, node)
 	}
 	return m
 }
 
 func (s *source) declaredMode() collect.Observation {
 	declared := collect.Observation{Ref: collect.Ref{File: ConfigMapFile}}
-	raw, ok := s.captured(ConfigMapFile)
-	if !ok {
-		return declared
+	if absent, ok := s.absent(ConfigMapFile); ok {
+		return absent
 	}
-	var object corev1.ConfigMap
 	var config struct {
 		Kind string `yaml:"kind"`
 		Mode string `yaml:"mode"`
 	}
-	err := json.Unmarshal(raw, &object)
-	if err == nil {
-		err = yaml.Unmarshal([]byte(object.Data["config.conf"]), &config)
+	data, ok := s.configMap(ConfigMapFile)
+	if !ok {
+		return declared
 	}
+	err := yaml.Unmarshal([]byte(data["config.conf"]), &config)
 	switch {
 	case err != nil:
 		s.problem(ConfigMapFile, "%v", err)
@@ -54,8 +70,50 @@ func (s *source) declaredMode() collect.Observation {
 	return declared
 }
 
-// word reads a file of one word.
+// configMap gives the data of a ConfigMap.
+func (s *source) configMap(file string) (map[string]string, bool) {
+	raw, ok := s.captured(file)
+	if !ok {
+		return nil, false
+	}
+	var object corev1.ConfigMap
+	if err := json.Unmarshal(raw, &object); err != nil {
+		s.problem(file, "%v", err)
+		return nil, false
+	}
+	return object.Data, true
+}
+
+// daemonSet says whether kube-proxy has one. How many nodes it is meant for is
+// in the line: a selector that fits no node leaves the object in place.
+func (s *source) daemonSet() collect.Observation {
+	there := collect.Observation{Ref: collect.Ref{File: DaemonSetFile}}
+	if absent, ok := s.absent(DaemonSetFile); ok {
+		return absent
+	}
+	raw, ok := s.captured(DaemonSetFile)
+	if !ok {
+		return there
+	}
+	var object appsv1.DaemonSet
+	err := json.Unmarshal(raw, &object)
+	if err == nil && object.Kind != "DaemonSet" {
+		err = fmt.Errorf("kind is %q, want DaemonSet", object.Kind)
+	}
+	if err != nil {
+		s.problem(DaemonSetFile, "%v", err)
+		return there
+	}
+	there.Value = collect.Present
+	there.Ref.Line.Text = fmt.Sprintf("desiredNumberScheduled: %d", object.Status.DesiredNumberScheduled)
+	return there
+}
+
+// word reads a file of one word, which may be absent.
 func (s *source) word(file string) collect.Observation {
+	if absent, ok := s.absent(file); ok {
+		return absent
+	}
 	raw, _ := s.captured(file)
 	value := strings.TrimSpace(string(raw))
 	return collect.Observation{
@@ -64,8 +122,13 @@ func (s *source) word(file string) collect.Observation {
 	}
 }
 
-// loggedMode is what the last start in the log chose.
-func (s *source) loggedMode(file string) collect.Observation {
+// loggedMode is what the last start in the log chose. Where there is no
+// kube-proxy pod there was no log to record.
+func (s *source) loggedMode(role string, proxy *corev1.Pod) collect.Observation {
+	file := onNode(role, LogFile)
+	if _, recorded := s.records[file]; !recorded && proxy == nil && !s.unusable[PodsFile] {
+		return noProxyPod()
+	}
 	mode := collect.Observation{Ref: collect.Ref{File: file}}
 	raw, _ := s.captured(file)
 	number := 0
@@ -77,4 +140,78 @@ func (s *source) loggedMode(file string) collect.Observation {
 		}
 	}
 	return mode
+}
+
+func noProxyPod() collect.Observation {
+	return collect.Observation{
+		Value: collect.Absent,
+		Ref:   collect.Ref{File: PodsFile, Line: collect.Line{Text: "no pod of the node is labelled k8s-app=kube-proxy"}},
+	}
+}
+
+// proxyPod is a node's kube-proxy pod, nil where the list has none. One that is
+// being deleted counts only where there is no other.
+func proxyPod(pods []corev1.Pod, role string) *corev1.Pod {
+	var leaving *corev1.Pod
+	for i, p := range pods {
+		switch {
+		case p.Namespace != "kube-system" || p.Labels["k8s-app"] != "kube-proxy" || roleOf(p.Spec.NodeName) != role:
+		case p.DeletionTimestamp != nil:
+			leaving = &pods[i]
+		default:
+			return &pods[i]
+		}
+	}
+	return leaving
+}
+
+// proxyVersion is the image a node's kube-proxy runs. Its ID tells two images
+// of one name apart.
+func (s *source) proxyVersion(proxy *corev1.Pod) collect.Observation {
+	version := collect.Observation{Ref: collect.Ref{File: PodsFile}}
+	if proxy == nil {
+		if s.unusable[PodsFile] {
+			return version
+		}
+		return noProxyPod()
+	}
+	for _, c := range proxy.Status.ContainerStatuses {
+		if c.Name == "kube-proxy" {
+			version.Value = fmt.Sprintf("%s (%s)", c.Image, c.ImageID)
+			version.Ref.Line.Text = fmt.Sprintf("Pod %s: image: %s, imageID: %s", proxy.Name, c.Image, c.ImageID)
+		}
+	}
+	return version
+}
+
+// process looks for kube-proxy in the output of "ps -eo pid,comm,args" (procps-ng
+// 4.0). Only a list with its header and at least one process can prove that
+// there is none.
+func (s *source) process(file string) collect.Observation {
+	process := collect.Observation{Ref: collect.Ref{File: file}}
+	raw, ok := s.captured(file)
+	if !ok {
+		return process
+	}
+	number := 0
+	for line := range strings.Lines(string(raw)) {
+		number++
+		words := strings.Fields(line)
+		switch {
+		case number == 1 && (len(words) < 2 || words[0] != "PID" || words[1] != "COMMAND"):
+			s.problem(file, "line 1 is not the header of ps -eo pid,comm,args: %.100q", line)
+			return process
+		case number > 1 && len(words) > 1 && words[1] == "kube-proxy":
+			process.Value = collect.Running
+			process.Ref.Line = collect.Line{Number: number, Text: strings.TrimSpace(line)}
+			return process
+		}
+	}
+	if number < 2 {
+		s.problem(file, "lists no process")
+		return process
+	}
+	process.Value = collect.Absent
+	process.Ref.Line.Text = fmt.Sprintf("%d processes, none is kube-proxy", number-1)
+	return process
 }

@@ -2,17 +2,14 @@ package evidence
 
 import (
 	"cmp"
-	"fmt"
-	"math"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"service-dataplane/pkg/collect"
 )
 
 // Schema is the version of Normalized's form.
-const Schema = 1
+const Schema = 2
 
 // Normalized is evidence with a symbol for every value that differs between
 // two runs of one scenario, and without times, counters, ephemeral ports, line
@@ -31,9 +28,22 @@ type Normalized struct {
 
 // NormalizedMode is the mode declared and what each node says, by node.
 type NormalizedMode struct {
-	Declared  string            `json:"declared"`
-	ProxyMode map[string]string `json:"proxyMode"`
-	Log       map[string]string `json:"log"`
+	Declared  string                     `json:"declared"`
+	Agent     string                     `json:"agent,omitempty"`
+	KubeProxy string                     `json:"kubeProxy"`
+	ProxyMode map[string]string          `json:"proxyMode"`
+	Log       map[string]string          `json:"log"`
+	Process   map[string]string          `json:"process"`
+	Agents    map[string]NormalizedAgent `json:"agents,omitempty"`
+}
+
+// NormalizedAgent is what Cilium's agent says of itself. How many nodes its
+// probes have come to is a matter of time; whether one is out of reach is not.
+type NormalizedAgent struct {
+	KubeProxyReplacement string `json:"kubeProxyReplacement"`
+	SocketLB             string `json:"socketLB"`
+	AttachMode           string `json:"attachMode"`
+	AllReachable         bool   `json:"allReachable"`
 }
 
 // NormalizedService is the Service under test.
@@ -82,13 +92,19 @@ type NormalizedBackend struct {
 }
 
 // NormalizedTraffic is what came of an entry point. Which backends answered
-// is chance, and so is not here: only whether all of them were endpoints.
+// is chance, and with it which sources were seen where a backend on the entry
+// node sees another than one elsewhere. So neither is here, only whether all of
+// them were as they had to be.
 type NormalizedTraffic struct {
-	Name          string   `json:"name"`
-	Sent          int      `json:"sent"`
-	Answered      int      `json:"answered"`
-	Failed        int      `json:"failed"`
-	Sources       []string `json:"sources"`
+	Name     string `json:"name"`
+	Sent     int    `json:"sent"`
+	Answered int    `json:"answered"`
+	Failed   int    `json:"failed"`
+	// Source is whose address the backends were to see.
+	Source     string `json:"source"`
+	SourceFits bool   `json:"sourceFits"`
+	// Translated is where: "packet", "socket", "elsewhere", or "unknown".
+	Translated    []string `json:"translated"`
 	EndpointsOnly bool     `json:"endpointsOnly"`
 }
 
@@ -103,14 +119,11 @@ func Normalize(e collect.Evidence, checks []collect.Check) Normalized {
 	names := symbols(e)
 	n := Normalized{
 		Schema: Schema, Scenario: e.Scenario, Experiment: e.Experiment,
-		Mode:      NormalizedMode{Declared: e.Mode.Declared.Value, ProxyMode: map[string]string{}, Log: map[string]string{}},
+		Mode:      normalizedMode(e.Mode),
 		Service:   NormalizedService{Service: e.Objects.Service, ClusterIP: names.of(e.Objects.Service.ClusterIP)},
 		Endpoints: []NormalizedEndpoint{}, Nodes: []NormalizedNode{}, Traffic: []NormalizedTraffic{}, Checks: []NormalizedCheck{},
 	}
 	n.Service.Service.ClusterIP = netip.Addr{}
-	for _, m := range e.Mode.Nodes {
-		n.Mode.ProxyMode[m.Node], n.Mode.Log[m.Node] = m.ProxyMode.Value, m.Log.Value
-	}
 	ready := map[netip.Addr]bool{}
 	for _, p := range e.Objects.Endpoints {
 		ready[p.Address] = p.Ready
@@ -127,7 +140,7 @@ func Normalize(e collect.Evidence, checks []collect.Check) Normalized {
 		n.Nodes = append(n.Nodes, node)
 	}
 	for _, p := range e.Traffic {
-		n.Traffic = append(n.Traffic, names.traffic(p, ready))
+		n.Traffic = append(n.Traffic, normalizedTraffic(e, p, ready))
 	}
 	for _, c := range checks {
 		n.Checks = append(n.Checks, NormalizedCheck{c.ID, c.Verdict})
@@ -135,75 +148,41 @@ func Normalize(e collect.Evidence, checks []collect.Check) Normalized {
 	return n
 }
 
-// inOrder sorts by everything an element holds, so that addresses, which gave
-// the order before, leave no trace.
-func inOrder[T any](all []T) {
-	slices.SortFunc(all, func(a, b T) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
-}
-
-// names maps addresses to symbols.
-type names map[netip.Addr]string
-
-// symbols names the addresses of the evidence. A Service's address is the
-// node's as well where kube-ipvs0 holds it: there the Service's name wins.
-func symbols(e collect.Evidence) names {
-	n := names{}
-	for _, node := range e.Nodes {
-		for _, address := range append(slices.Clone(node.Addresses), node.InternalIP) {
-			n[address] = "node:" + node.Role
-			if address.IsLoopback() {
-				n[address] = "loopback"
-			}
+func normalizedMode(m collect.Mode) NormalizedMode {
+	n := NormalizedMode{
+		Declared: m.Declared.Value, Agent: m.Agent.Value, KubeProxy: m.KubeProxy.Value,
+		ProxyMode: map[string]string{}, Log: map[string]string{}, Process: map[string]string{}, Agents: map[string]NormalizedAgent{},
+	}
+	for _, node := range m.Nodes {
+		n.ProxyMode[node.Node], n.Log[node.Node], n.Process[node.Node] = node.ProxyMode.Value, node.Log.Value, node.Process.Value
+		if a := node.Agent; a != nil {
+			n.Agents[node.Node] = NormalizedAgent{a.KubeProxyReplacement.Value, a.SocketLB.Value, a.AttachMode.Value, AllReachable(a.Health)}
 		}
 	}
-	for _, p := range e.Objects.Pods {
-		n[p.Address] = "pod:" + p.Namespace + "/" + cmp.Or(p.App, p.Name)
-		if p.Namespace == e.Objects.Service.Namespace {
-			n[p.Address] += "@" + p.Node
-		}
-	}
-	for _, f := range e.Objects.Expected.Frontends {
-		service, _, _ := strings.Cut(f.Service, ":")
-		n[f.Address] = "svc:" + service
-	}
-	n[netip.Addr{}] = "any"
 	return n
 }
 
-// of is an address's symbol. One that belongs to nothing in the cluster has no
-// name that would be the same in another run.
-func (n names) of(address netip.Addr) string { return cmp.Or(n[address], "outside") }
-
-func (n names) frontends(all []collect.Frontend) []NormalizedFrontend {
-	out := []NormalizedFrontend{}
-	for _, f := range all {
-		frontend := NormalizedFrontend{Frontend: f, Address: n.of(f.Address), Backends: []NormalizedBackend{}}
-		for _, b := range f.Backends {
-			backend := NormalizedBackend{Backend: b, Address: n.of(b.Address)}
-			backend.Probability = math.Round(b.Probability*1e4) / 1e4
-			backend.Backend.Address, backend.Backend.Line = netip.Addr{}, collect.Line{}
-			frontend.Backends = append(frontend.Backends, backend)
-		}
-		inOrder(frontend.Backends)
-		frontend.Frontend.Address, frontend.Frontend.Backends, frontend.Frontend.Line = netip.Addr{}, nil, collect.Line{}
-		out = append(out, frontend)
+func normalizedTraffic(e collect.Evidence, p collect.EntryPoint, ready map[netip.Addr]bool) NormalizedTraffic {
+	fit, _ := Sources(e, p)
+	t := NormalizedTraffic{
+		Name: p.Name, Sent: p.Sent, Source: p.ExpectedSource, SourceFits: fit != nil, Translated: []string{}, EndpointsOnly: true,
 	}
-	inOrder(out)
-	return slices.CompactFunc(out, func(a, b NormalizedFrontend) bool { return fmt.Sprint(a) == fmt.Sprint(b) })
-}
-
-func (n names) traffic(p collect.EntryPoint, ready map[netip.Addr]bool) NormalizedTraffic {
-	t := NormalizedTraffic{Name: p.Name, Sent: p.Sent, Sources: []string{}, EndpointsOnly: true}
 	for _, a := range p.Attempts {
 		if a.Error != "" {
 			t.Failed++
 			continue
 		}
 		t.Answered++
-		t.Sources = append(t.Sources, n.of(a.SourceSeen.Addr()))
+		t.SourceFits = t.SourceFits && fit(a)
 		t.EndpointsOnly = t.EndpointsOnly && ready[a.Backend.PodIP]
+		switch place, known := Translated(e, a); {
+		case !known:
+			t.Translated = append(t.Translated, "unknown")
+		default:
+			t.Translated = append(t.Translated, cmp.Or(place, "elsewhere"))
+		}
 	}
-	slices.Sort(t.Sources)
-	t.Sources = slices.Compact(t.Sources)
+	slices.Sort(t.Translated)
+	t.Translated = slices.Compact(t.Translated)
 	return t
 }

@@ -11,7 +11,9 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"service-dataplane/internal/spec"
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/traffic"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -111,6 +113,12 @@ func TestNormalizeTells(t *testing.T) {
 		{"a source", func() { e.Traffic[0].Attempts[3].SourceSeen = netip.MustParseAddrPort("192.0.2.1:5") }},
 		{"a failure", func() { e.Traffic[0].Attempts[3].Error = "refused" }},
 		{"a mode", func() { e.Mode.Nodes[1].Log.Value = "ipvs" }},
+		{"a process", func() { e.Mode.Nodes[1].Process.Value = collect.Absent }},
+		{"a DaemonSet", func() { e.Mode.KubeProxy.Value = collect.Absent }},
+		{"an agent", func() { e.Mode.Nodes[1].Agent = &collect.AgentMode{} }},
+		{"its socket LB", func() { e.Mode.Nodes[1].Agent.SocketLB.Value = collect.Enabled }},
+		{"its health", func() { e.Mode.Nodes[1].Agent.Health.Value = "3/3 reachable" }},
+		{"a translation", func() { e.Traffic[0].Attempts[2].KernelRemote = netip.MustParseAddrPort("192.0.2.1:5") }},
 	} {
 		change.make()
 		after := write()
@@ -118,5 +126,37 @@ func TestNormalizeTells(t *testing.T) {
 			t.Errorf("%s does not show", change.name)
 		}
 		before = after
+	}
+}
+
+// TestNormalizeChance: which backend answers is chance, and so is then which of
+// the sources that a scenario allows is seen. Whether all were allowed is not.
+func TestNormalizeChance(t *testing.T) {
+	const local, remote = "10.244.2.2", "10.244.1.2" // seen from worker
+	const host, node = "172.18.0.1:40000", "10.244.2.1:40000"
+	write := func(seen ...[2]string) string {
+		e := little()
+		p := collect.EntryPoint{
+			Name: "p", From: spec.FromHost, To: spec.ToNodePort, Node: "worker", EntryNode: "worker",
+			ExpectedSource: spec.SourceEntryNodeIfRemote, Sent: len(seen),
+		}
+		for _, s := range seen {
+			a := traffic.Attempt{SourceSeen: netip.MustParseAddrPort(s[1])}
+			a.Backend.PodIP = netip.MustParseAddr(s[0])
+			p.Attempts = append(p.Attempts, a)
+		}
+		e.Traffic = []collect.EntryPoint{p}
+		out, err := json.Marshal(Normalize(e, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out)
+	}
+	both := write([2]string{local, host}, [2]string{remote, node})
+	if one := write([2]string{local, host}, [2]string{local, host}); one != both {
+		t.Errorf("backends on one node alone change it:\n%s\n%s", one, both)
+	}
+	if wrong := write([2]string{local, node}, [2]string{remote, node}); wrong == both {
+		t.Errorf("a source that is not allowed does not show: %s", wrong)
 	}
 }

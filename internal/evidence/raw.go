@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -25,12 +26,16 @@ const (
 	NodesFile          = "cluster/nodes.json"
 	ConfigMapFile      = "cluster/kube-proxy-configmap.json"
 	DaemonSetFile      = "cluster/kube-proxy-daemonset.json"
+	// CiliumConfigFile is there only where the scenario installs Cilium, as are
+	// the files of package cilium on every node.
+	CiliumConfigFile = "cluster/cilium-config.json"
 )
 
 // Files of every node, below its role, beside those of the kernel encodings.
 const (
 	LogFile       = "kube-proxy.log"
 	ProxyModeFile = "proxyMode.txt"
+	ProcessesFile = "processes.txt" // ps -eo pid,comm,args
 	AddressesFile = "ip-addr.json"
 	UnameFile     = "uname.txt"
 )
@@ -48,18 +53,18 @@ func Decode(raw fs.FS, scenario spec.Scenario, experiment spec.Experiment) (coll
 	if err != nil {
 		return collect.Evidence{}, err
 	}
+	s.cilium = scenario.Spec.DataPlane.Cilium != nil
 	e := collect.Evidence{Scenario: scenario.Metadata.Name, Experiment: experiment.Metadata.Name}
 	workload := experiment.Spec.Workload
 	api := s.readObjects()
 	e.Nodes = s.nodes(api.nodes)
-	e.Mode = s.mode()
+	e.Mode = s.mode(api.pods, scenario.Spec.Expect.Mode)
 	e.Objects = api.under(workload)
 	e.Objects.Expected = s.expected(api, collect.Selection(scenario.Spec.Expect.Selection))
-	e.Traffic = s.traffic(experiment.Spec)
+	e.Traffic = s.traffic(experiment.Spec, scenario.Spec.Expect)
 	for _, role := range spec.Roles {
-		e.Kernel = append(e.Kernel, s.kernel(role))
+		e.Kernel = append(e.Kernel, s.kernel(role, e.Objects.Service))
 	}
-	s.captured(DaemonSetFile)
 	e.Problems = s.problems
 	return e, nil
 }
@@ -123,8 +128,10 @@ func nodeOf(file string) string {
 
 // source is a raw directory. It notes what cannot be used, each file once.
 type source struct {
-	raw      fs.FS
-	records  map[string]collect.Record
+	raw     fs.FS
+	records map[string]collect.Record
+	// cilium: the scenario installs it, so its files must be there.
+	cilium   bool
 	problems []collect.Problem
 	unusable map[string]bool
 }
@@ -191,6 +198,17 @@ func (s *source) optional(file string) (data []byte, ok bool) {
 		s.problem(file, "%v", err)
 	}
 	return data, err == nil
+}
+
+// absent says, for a command that may answer that what it reads does not exist,
+// whether it did, and quotes its words.
+func (s *source) absent(file string) (collect.Observation, bool) {
+	r := s.records[file]
+	if r.Outcome != collect.NotThere || s.unusable[file] {
+		return collect.Observation{}, false
+	}
+	said := cmp.Or(strings.TrimSpace(r.Stderr), r.Error, failure(r))
+	return collect.Observation{Value: collect.Absent, Ref: collect.Ref{File: file, Line: collect.Line{Text: said}}}, true
 }
 
 // onNode is a file's path below raw/.

@@ -32,7 +32,11 @@ func load(t *testing.T, scenario string) (fstest.MapFS, spec.Scenario, spec.Expe
 		t.Fatal(err)
 	}
 	s := spec.Scenario{Metadata: spec.Metadata{Name: scenario}}
-	s.Spec.Expect = spec.Expectation{Mode: scenario, Encoding: scenario, Selection: "random"}
+	s.Spec.Expect = spec.Expectation{
+		Mode: scenario, Encoding: scenario, Selection: "random",
+		Source:      spec.Source{ClusterIP: spec.SourceClient, NodePort: spec.SourceEntryNode},
+		Translation: spec.Translation{ClusterIP: spec.TranslatedInPacket, NodePort: spec.TranslatedInPacket},
+	}
 	x, err := spec.LoadExperiment("../../experiments/service-path.yaml", nil)
 	if x.Metadata.Name == "" { // its checks are not known here, which is an error
 		t.Fatal(err)

@@ -23,6 +23,8 @@ type feature struct {
 	// line, a file that then has this line. A module has one more trace,
 	// /sys/module/NAME.
 	trace, line string
+	// any are features of which one is enough. The rest is empty then.
+	any []string
 }
 
 const (
@@ -34,31 +36,35 @@ const (
 
 // features in the order of Known. Options are those of Linux 5.10 to 6.18.
 var features = []feature{
-	{"bpf", "BPF_SYSCALL", "/proc/sys/kernel/unprivileged_bpf_disabled", ""},
-	{"cls_bpf", "NET_CLS_BPF", "", ""},
-	{"dummy", "DUMMY", "", ""},
-	{"ip_set", "IP_SET", "", ""},
-	{"ip_vs", "IP_VS", "/proc/net/ip_vs", ""},
-	{"ip_vs_rr", "IP_VS_RR", "", ""},
-	{"nf_conntrack", "NF_CONNTRACK", "/proc/sys/net/netfilter/nf_conntrack_max", ""},
-	{"nf_tables", "NF_TABLES", "", ""},
-	{"nft_ct", "NFT_CT", "", ""},
-	{"nft_fib_ipv4", "NFT_FIB_IPV4", "", ""},
-	{"nft_masq", "NFT_MASQ", "", ""},
-	{"nft_nat", "NFT_NAT", "", ""},
-	{"nft_numgen", "NFT_NUMGEN", "", ""},
-	{"overlay", "OVERLAY_FS", filesystems, "nodev\toverlay"},
-	{"sch_ingress", "NET_SCH_INGRESS", "", ""},
-	{"veth", "VETH", "", ""},
-	{"vxlan", "VXLAN", "", ""},
-	{"xt_MASQUERADE", "NETFILTER_XT_TARGET_MASQUERADE", targets, "MASQUERADE"},
-	{"xt_addrtype", "NETFILTER_XT_MATCH_ADDRTYPE", matches, "addrtype"},
-	{"xt_comment", "NETFILTER_XT_MATCH_COMMENT", matches, "comment"},
-	{"xt_conntrack", "NETFILTER_XT_MATCH_CONNTRACK", matches, "conntrack"},
-	{"xt_mark", "NETFILTER_XT_MARK", matches, "mark"},
-	{"xt_nat", "NETFILTER_XT_NAT", targets, "DNAT"},
-	{"xt_set", "NETFILTER_XT_SET", matches, "set"},
-	{"xt_statistic", "NETFILTER_XT_MATCH_STATISTIC", matches, "statistic"},
+	{"bpf", "BPF_SYSCALL", "/proc/sys/kernel/unprivileged_bpf_disabled", "", nil},
+	{"cgroup_bpf", "CGROUP_BPF", "", "", nil},
+	{"cls_bpf", "NET_CLS_BPF", "", "", nil},
+	{"dummy", "DUMMY", "", "", nil},
+	{"ip_set", "IP_SET", "", "", nil},
+	{"ip_vs", "IP_VS", "/proc/net/ip_vs", "", nil},
+	{"ip_vs_rr", "IP_VS_RR", "", "", nil},
+	{"nf_conntrack", "NF_CONNTRACK", "/proc/sys/net/netfilter/nf_conntrack_max", "", nil},
+	{"nf_tables", "NF_TABLES", "", "", nil},
+	{"nft_ct", "NFT_CT", "", "", nil},
+	{"nft_fib_ipv4", "NFT_FIB_IPV4", "", "", nil},
+	{"nft_masq", "NFT_MASQ", "", "", nil},
+	{"nft_nat", "NFT_NAT", "", "", nil},
+	{"nft_numgen", "NFT_NUMGEN", "", "", nil},
+	{"overlay", "OVERLAY_FS", filesystems, "nodev\toverlay", nil},
+	{"sch_ingress", "NET_SCH_INGRESS", "", "", nil},
+	// BPF programs on network devices, by Linux 6.6's own hook or a classifier.
+	{"tc_bpf", "", "", "", []string{"tcx", "cls_bpf"}},
+	{"tcx", "NET_XGRESS", "", "", nil},
+	{"veth", "VETH", "", "", nil},
+	{"vxlan", "VXLAN", "", "", nil},
+	{"xt_MASQUERADE", "NETFILTER_XT_TARGET_MASQUERADE", targets, "MASQUERADE", nil},
+	{"xt_addrtype", "NETFILTER_XT_MATCH_ADDRTYPE", matches, "addrtype", nil},
+	{"xt_comment", "NETFILTER_XT_MATCH_COMMENT", matches, "comment", nil},
+	{"xt_conntrack", "NETFILTER_XT_MATCH_CONNTRACK", matches, "conntrack", nil},
+	{"xt_mark", "NETFILTER_XT_MARK", matches, "mark", nil},
+	{"xt_nat", "NETFILTER_XT_NAT", targets, "DNAT", nil},
+	{"xt_set", "NETFILTER_XT_SET", matches, "set", nil},
+	{"xt_statistic", "NETFILTER_XT_MATCH_STATISTIC", matches, "statistic", nil},
 }
 
 // Known returns the names Features takes, sorted.
@@ -117,6 +123,9 @@ func readKernel(sys System) kernel {
 
 // find goes from what runs to what is only written somewhere.
 func (k kernel) find(ctx context.Context, f feature) Finding {
+	if f.any != nil {
+		return k.findAny(ctx, f)
+	}
 	option := "CONFIG_" + f.option
 	set := k.config[f.option]
 	finding := func(state State, text, cure string) Finding { return Finding{f.name, state, text, cure} }
@@ -149,6 +158,24 @@ func (k kernel) find(ctx context.Context, f feature) Finding {
 	}
 	return finding(Unknown, "this host does not say: neither the kernel's configuration nor /lib/modules/"+k.release+" tells",
 		fmt.Sprintf("modprobe %s, or make /lib/modules visible here", f.name))
+}
+
+// findAny is the best of the findings about features of which one is enough.
+func (k kernel) findAny(ctx context.Context, f feature) Finding {
+	var best Finding
+	var lacks []string
+	for _, name := range f.any {
+		i := slices.IndexFunc(features, func(other feature) bool { return other.name == name })
+		found := k.find(ctx, features[i])
+		if found.State == OK {
+			return Finding{f.name, OK, name + " " + found.Text, found.Cure}
+		}
+		if best.State != Unknown {
+			best = found
+		}
+		lacks = append(lacks, name+": "+found.Text)
+	}
+	return Finding{f.name, best.State, strings.Join(lacks, "; "), best.Cure}
 }
 
 func (k kernel) traced(f feature) bool {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -91,4 +92,9 @@ func writeFile(out *tar.Writer, header *tar.Header, from string) error {
 	}
 	_, err = io.Copy(out, file)
 	return err
+}
+
+// Sort brings entries into the order of their paths.
+func Sort(entries []Entry) {
+	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
 }

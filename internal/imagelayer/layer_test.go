@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 )
@@ -63,5 +64,28 @@ func TestLayerHoldsFilesAndLinks(t *testing.T) {
 func TestMissingFileIsAnError(t *testing.T) {
 	if _, err := New([]Entry{{Path: "/echo", From: filepath.Join(t.TempDir(), "nosuch")}}); err == nil {
 		t.Error("a layer of a file that does not exist gives no error")
+	}
+}
+
+// TestSort: entries that come from a map are a layer of one digest.
+func TestSort(t *testing.T) {
+	tests := []struct {
+		name       string
+		have, want []Entry
+	}{
+		{"nothing", nil, nil},
+		{"files and links alike", []Entry{{Path: "/usr/bin/tc", From: "tc"}, {Path: "/bin/sh", Link: "dash"}},
+			[]Entry{{Path: "/bin/sh", Link: "dash"}, {Path: "/usr/bin/tc", From: "tc"}}},
+		{"by the path in the image alone", []Entry{{Path: "/b", From: "1"}, {Path: "/c", From: "0"}, {Path: "/a", From: "2"}},
+			[]Entry{{Path: "/a", From: "2"}, {Path: "/b", From: "1"}, {Path: "/c", From: "0"}}},
+		{"a path within another", []Entry{{Path: "/opt/cni/bin"}, {Path: "/opt/cni"}, {Path: "/opt/cni-plugins"}},
+			[]Entry{{Path: "/opt/cni"}, {Path: "/opt/cni-plugins"}, {Path: "/opt/cni/bin"}}},
+		{"in no language's order", []Entry{{Path: "/a"}, {Path: "/B"}, {Path: "/ä"}}, []Entry{{Path: "/B"}, {Path: "/a"}, {Path: "/ä"}}},
+	}
+	for _, test := range tests {
+		got := slices.Clone(test.have)
+		if Sort(got); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %v, want %v", test.name, got, test.want)
+		}
 	}
 }

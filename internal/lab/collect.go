@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"regexp"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,9 +13,11 @@ import (
 
 	"service-dataplane/internal/capture"
 	"service-dataplane/internal/cluster"
+	"service-dataplane/internal/dataplane"
 	"service-dataplane/internal/probe"
 	"service-dataplane/internal/spec"
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/cilium"
 	"service-dataplane/pkg/collect/conntrack"
 	"service-dataplane/pkg/collect/iptables"
 	"service-dataplane/pkg/collect/ipvs"
@@ -23,9 +26,9 @@ import (
 
 // collect captures what the API server holds and the state of every node.
 // Nodes are asked side by side; on one node commands follow each other.
-func (l *lab) collect(ctx context.Context, c *cluster.Cluster, recorder *capture.Recorder) error {
+func (l *lab) collect(ctx context.Context, c *cluster.Cluster, scenario spec.Scenario, recorder *capture.Recorder) error {
 	api := capture.API(c.API.CoreV1().RESTClient())
-	if err := recorder.Run(ctx, "cluster", api, objects()...); err != nil {
+	if err := recorder.Run(ctx, "cluster", api, objects(scenario)...); err != nil {
 		return err
 	}
 	proxies, err := proxyPods(ctx, c)
@@ -39,10 +42,25 @@ func (l *lab) collect(ctx context.Context, c *cluster.Cluster, recorder *capture
 	failed := make(chan error, len(c.Nodes))
 	for _, node := range c.Nodes {
 		go func() {
-			failed <- errors.Join(
-				recorder.Run(ctx, node.Role, api, capture.Get("kube-proxy.log", "/api/v1/namespaces/kube-system/pods/"+proxies[node.Name]+"/log")),
-				recorder.Run(ctx, node.Role, node.RunAll, commands...),
-			)
+			failed <- func() error {
+				// A node without kube-proxy has no log of it: pods.json says so.
+				if pod, ok := proxies[node.Name]; ok {
+					log := capture.Get("kube-proxy.log", "/api/v1/namespaces/kube-system/pods/"+pod+"/log")
+					if err := recorder.Run(ctx, node.Role, api, log); err != nil {
+						return err
+					}
+				}
+				all := commands
+				if scenario.Spec.DataPlane.Cilium != nil {
+					agent, err := dataplane.AgentContainer(ctx, node)
+					if err != nil {
+						return fmt.Errorf("%s: %w", node.Role, err)
+					}
+					// First: its entries of closed connections expire too.
+					all = append(cilium.Commands(agent, dataplane.CgroupRoot), commands...)
+				}
+				return recorder.Run(ctx, node.Role, node.RunAll, all...)
+			}()
 		}()
 	}
 	for range c.Nodes {
@@ -55,15 +73,22 @@ func (l *lab) collect(ctx context.Context, c *cluster.Cluster, recorder *capture
 }
 
 // objects are the API objects that evidence is decoded from.
-func objects() []collect.Command {
-	return []collect.Command{
+func objects(scenario spec.Scenario) []collect.Command {
+	all := []collect.Command{
 		capture.Get("services.json", "/api/v1/services"),
 		capture.Get("endpointslices.json", "/apis/discovery.k8s.io/v1/endpointslices"),
 		capture.Get("pods.json", "/api/v1/pods"),
 		capture.Get("nodes.json", "/api/v1/nodes"),
-		capture.Get("kube-proxy-configmap.json", "/api/v1/namespaces/kube-system/configmaps/kube-proxy"),
-		capture.Get("kube-proxy-daemonset.json", "/apis/apps/v1/namespaces/kube-system/daemonsets/kube-proxy"),
+		capture.GetOptional("kube-proxy-configmap.json", "/api/v1/namespaces/kube-system/configmaps/kube-proxy"),
+		capture.GetOptional("kube-proxy-daemonset.json", "/apis/apps/v1/namespaces/kube-system/daemonsets/kube-proxy"),
 	}
+	if scenario.Spec.DataPlane.Cilium != nil {
+		all = append(all,
+			capture.Get("cilium-config.json", "/api/v1/namespaces/kube-system/configmaps/cilium-config"),
+			capture.Get("cilium-daemonset.json", "/apis/apps/v1/namespaces/kube-system/daemonsets/cilium"),
+		)
+	}
+	return all
 }
 
 // nodeCommands are the same on every node and in every scenario: what must not
@@ -84,7 +109,12 @@ func (l *lab) nodeCommands(ctx context.Context, c *cluster.Cluster) ([]collect.C
 	commands = append(commands, nftables.Commands()...)
 	commands = append(commands, ipvs.Commands()...)
 	return append(commands,
-		collect.Command{File: "proxyMode.txt", Argv: []string{"curl", "--silent", "--show-error", "--fail", "--max-time", "5", "http://127.0.0.1:10249/proxyMode"}},
+		collect.Command{
+			File:   "proxyMode.txt",
+			Argv:   []string{"curl", "--silent", "--show-error", "--fail", "--max-time", "5", "http://127.0.0.1:10249/proxyMode"},
+			Absent: regexp.MustCompile(`Connection refused|Failed to connect|Couldn't connect`),
+		},
+		collect.Command{File: "processes.txt", Argv: []string{"ps", "-eo", "pid,comm,args"}},
 		collect.Command{File: "ip-addr.json", Argv: []string{"ip", "-j", "addr", "show"}},
 		collect.Command{File: "uname.txt", Argv: []string{"uname", "-r"}},
 	), nil
@@ -165,6 +195,16 @@ func readTable(ctx context.Context, node cluster.Node, encoding string) (collect
 			return collect.ServiceTable{}, err
 		}
 		return nftables.Decode(raw)
+	case cilium.Encoding:
+		agent, err := dataplane.AgentContainer(ctx, node)
+		if err != nil {
+			return collect.ServiceTable{}, err
+		}
+		raw, err := output("crictl", "exec", agent, "cilium-dbg", "bpf", "lb", "list", "-o", "json")
+		if err != nil {
+			return collect.ServiceTable{}, err
+		}
+		return cilium.Decode(cilium.Raw{LB: raw})
 	case "ipvs":
 		rows, err := output("cat", "/proc/net/ip_vs")
 		if err != nil {

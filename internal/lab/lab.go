@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"service-dataplane/internal/dataplane"
 	"service-dataplane/internal/host"
+	"service-dataplane/internal/imagebuild"
 	"service-dataplane/internal/nodeimage"
 	"service-dataplane/internal/progress"
 	"service-dataplane/internal/results"
@@ -28,8 +30,11 @@ type Options struct {
 	ResultsDir string
 	Experiment spec.Experiment
 	Scenarios  []spec.Scenario
-	// NodeImage is the choice of nodeimage.Resolve.
-	NodeImage string
+	// Lock pins charts and images of data planes.
+	Lock spec.Lock
+	// NodeImage is the choice of nodeimage.Resolve, ImageSource that of
+	// dataplane.Resolve.
+	NodeImage, ImageSource string
 	// Keep leaves the cluster where it is.
 	Keep bool
 	// Argv of the runner, for the record.
@@ -58,8 +63,17 @@ type lab struct {
 	show  *progress.Reporter
 	sys   host.System
 	facts host.Facts
-	image nodeimage.Image
+	image imagebuild.Image
 	echo  workload.Image
+	// planes are the data planes to install, by scenario.
+	planes map[string]plane
+}
+
+// plane is a data plane that is ready to be installed.
+type plane struct {
+	chart   spec.Chart
+	images  dataplane.Images
+	archive string // of the images, for the nodes
 }
 
 // Run runs the experiment on the scenarios, one cluster after another, and
@@ -80,8 +94,8 @@ func Run(ctx context.Context, options Options, show *progress.Reporter) (outcome
 	if err := os.MkdirAll(l.WorkDir, 0o755); err != nil {
 		return nil, err
 	}
-	if err := l.prepare(ctx); err != nil {
-		return nil, err
+	if skipped, err = l.prepare(ctx, runnable, skipped); err != nil || len(skipped) == len(l.Scenarios) {
+		return skipped, err
 	}
 	for _, scenario := range options.Scenarios {
 		if reason, ok := skipped.reason(scenario); ok {
@@ -135,27 +149,73 @@ func (l *lab) preflight(ctx context.Context) (runnable []spec.Scenario, skipped 
 			runnable = append(runnable, scenario)
 			continue
 		}
-		l.show.Heading("%s on %s: skip, this host cannot run it", l.Experiment.Metadata.Name, scenario.Metadata.Name)
-		skipped = append(skipped, Outcome{
-			Scenario: scenario.Metadata.Name, Experiment: l.Experiment.Metadata.Name,
-			Verdict: collect.Skip, Reason: strings.Join(missing, "\n"),
-		})
+		skipped = append(skipped, l.skip(scenario, strings.Join(missing, "\n")))
 	}
 	l.facts = host.Describe(ctx, l.sys)
 	return runnable, skipped, nil
 }
 
-// prepare makes what all scenarios share.
-func (l *lab) prepare(ctx context.Context) (err error) {
+// prepare makes what runs need before there is a cluster. A scenario whose
+// images cannot be had joins the skipped ones.
+func (l *lab) prepare(ctx context.Context, runnable []spec.Scenario, skipped outcomes) (outcomes, error) {
 	l.show.Heading("prepare")
+	l.planes = map[string]plane{}
+	archives := map[string]plane{}
+	for _, scenario := range runnable {
+		cilium := scenario.Spec.DataPlane.Cilium
+		if cilium == nil {
+			continue
+		}
+		p, ready := archives[cilium.Version]
+		if !ready {
+			var err error
+			p, err = l.preparePlane(ctx, cilium.Version)
+			if errors.Is(err, dataplane.ErrUnavailable) && context.Cause(ctx) == nil {
+				skipped = append(skipped, l.skip(scenario, err.Error()))
+				continue
+			}
+			if err != nil {
+				return skipped, err
+			}
+			archives[cilium.Version] = p
+		}
+		l.planes[scenario.Metadata.Name] = p
+	}
+	if len(skipped) == len(l.Scenarios) {
+		return skipped, nil
+	}
+	var err error
 	if l.image, err = nodeimage.Resolve(ctx, l.NodeImage, l.Repo, l.show); err != nil {
-		return fmt.Errorf("%w: no node image: %w", ErrHost, err)
+		return skipped, fmt.Errorf("%w: no node image: %w", ErrHost, err)
 	}
 	l.show.Note("node image %s (%s, %d MB)", l.image.Reference, l.image.Origin, l.image.Bytes/1e6)
-	return l.show.Run(ctx, progress.Step{Name: "build the echo image", Run: func(ctx context.Context) (err error) {
+	return skipped, l.show.Run(ctx, progress.Step{Name: "build the echo image", Run: func(ctx context.Context) (err error) {
 		l.echo, err = workload.BuildImage(ctx, l.Repo, l.WorkDir)
 		return err
 	}})
+}
+
+func (l *lab) preparePlane(ctx context.Context, version string) (plane, error) {
+	p := plane{archive: filepath.Join(l.WorkDir, "cilium-"+version+".tar")}
+	p.chart, _ = l.Lock.Chart("cilium", version) // the scenario's version has been checked
+	var err error
+	if p.images, err = dataplane.Resolve(ctx, l.ImageSource, l.Repo, p.chart, l.show); err != nil {
+		return plane{}, err
+	}
+	for part, image := range p.images {
+		l.show.Note("Cilium %s image %s (%s, %d MB)", part, image.Reference, image.Origin, image.Bytes/1e6)
+	}
+	return p, l.show.Run(ctx, progress.Step{Name: "save the Cilium images", Run: func(ctx context.Context) error {
+		return p.images.Save(ctx, p.chart, p.archive)
+	}})
+}
+
+func (l *lab) skip(scenario spec.Scenario, reason string) Outcome {
+	l.show.Heading("%s on %s: skip, this host cannot run it", l.Experiment.Metadata.Name, scenario.Metadata.Name)
+	return Outcome{
+		Scenario: scenario.Metadata.Name, Experiment: l.Experiment.Metadata.Name,
+		Verdict: collect.Skip, Reason: reason,
+	}
 }
 
 // index renders results/README.md from all result directories there are.

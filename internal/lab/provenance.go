@@ -13,12 +13,13 @@ import (
 
 	"service-dataplane/internal/cluster"
 	"service-dataplane/internal/command"
+	"service-dataplane/internal/dataplane"
 	"service-dataplane/internal/progress"
 	"service-dataplane/internal/results"
 	"service-dataplane/internal/spec"
 )
 
-func (l *lab) provenance(ctx context.Context, scenario spec.Scenario, start time.Time, timings []progress.Timing) (results.Run, error) {
+func (l *lab) provenance(ctx context.Context, scenario spec.Scenario, installed *dataplane.Installed, start time.Time, timings []progress.Timing) (results.Run, error) {
 	chart, err := loader.Load(filepath.Join(l.Repo, l.Experiment.Spec.Workload.Chart))
 	if err != nil {
 		return results.Run{}, err
@@ -33,6 +34,7 @@ func (l *lab) provenance(ctx context.Context, scenario spec.Scenario, start time
 		Harness:    harness(ctx, l.Repo),
 		Host:       l.facts,
 		Image:      l.image,
+		DataPlane:  installed,
 		Workload:   results.WorkloadImage{Reference: l.echo.Reference, Chart: chart.Name() + "-" + chart.Metadata.Version},
 		KindConfig: string(config),
 		Scenario:   scenario,

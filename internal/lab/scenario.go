@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"time"
 
 	"service-dataplane/internal/capture"
 	"service-dataplane/internal/cluster"
+	"service-dataplane/internal/dataplane"
 	"service-dataplane/internal/probe"
 	"service-dataplane/internal/progress"
 	"service-dataplane/internal/results"
@@ -32,10 +35,11 @@ func (l *lab) run(ctx context.Context, scenario spec.Scenario) (outcome Outcome,
 		return Outcome{}, err
 	}
 	first := len(l.show.Timings())
-	if err := l.observe(ctx, scenario, recorder); err != nil {
+	installed, err := l.observe(ctx, scenario, recorder)
+	if err != nil {
 		return Outcome{}, err
 	}
-	record, err := l.provenance(ctx, scenario, start, l.show.Timings()[first:])
+	record, err := l.provenance(ctx, scenario, installed, start, l.show.Timings()[first:])
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -70,7 +74,7 @@ func (l *lab) run(ctx context.Context, scenario spec.Scenario) (outcome Outcome,
 
 // observe is every part of a run with side effects: the cluster lives as long
 // as this function.
-func (l *lab) observe(ctx context.Context, scenario spec.Scenario, recorder *capture.Recorder) (err error) {
+func (l *lab) observe(ctx context.Context, scenario spec.Scenario, recorder *capture.Recorder) (installed *dataplane.Installed, err error) {
 	c := cluster.New(cluster.Options{
 		Scenario: scenario,
 		Image:    l.image.Reference,
@@ -78,10 +82,19 @@ func (l *lab) observe(ctx context.Context, scenario spec.Scenario, recorder *cap
 		CgroupV1: l.facts.CgroupVersion != "v2",
 	}, l.show)
 	defer func() { err = errors.Join(err, l.dismiss(ctx, c, err)) }()
+	if err := l.show.Run(ctx, progress.Step{Name: "create cluster " + c.Name, Run: c.Create}); err != nil {
+		return nil, err
+	}
+	if scenario.Spec.DataPlane.Cilium == nil {
+		err = l.show.Run(ctx, progress.Step{Name: "set up the pod network", Run: c.PodNetwork})
+	} else {
+		installed, err = l.installCilium(ctx, c, scenario)
+	}
+	if err != nil {
+		return nil, err
+	}
 	w := l.Experiment.Spec.Workload
-	return l.show.Run(ctx,
-		progress.Step{Name: "create cluster " + c.Name, Run: c.Create},
-		progress.Step{Name: "set up the pod network", Run: c.PodNetwork},
+	return installed, l.show.Run(ctx,
 		progress.Step{Name: "load the echo image, install the chart", Run: func(ctx context.Context) error {
 			if err := c.LoadImage(ctx, l.echo.Open, workerRoles(w)...); err != nil {
 				return err
@@ -101,9 +114,46 @@ func (l *lab) observe(ctx context.Context, scenario spec.Scenario, recorder *cap
 			return l.probe(ctx, c, recorder)
 		}},
 		progress.Step{Name: "collect evidence from API and nodes", Run: func(ctx context.Context) error {
-			return l.collect(ctx, c, recorder)
+			return l.collect(ctx, c, scenario, recorder)
 		}},
 	)
+}
+
+// installCilium makes Cilium the cluster's data plane, or its pod network only:
+// the scenario's values decide.
+func (l *lab) installCilium(ctx context.Context, c *cluster.Cluster, scenario spec.Scenario) (*dataplane.Installed, error) {
+	prepared := l.planes[scenario.Metadata.Name]
+	var installed dataplane.Installed
+	err := l.show.Run(ctx,
+		progress.Step{Name: "check that no node shares its cgroups", Run: func(ctx context.Context) error {
+			roots, err := c.CgroupRoots(ctx)
+			if err == nil {
+				err = cluster.SharedCgroups(roots)
+			}
+			if err != nil {
+				err = fmt.Errorf("%w: %w: programs at connect() would rewrite the addresses of other nodes' and clusters' connections\n  start the engine with --default-cgroupns-mode=private", ErrHost, err)
+			}
+			return err
+		}},
+		progress.Step{Name: "load the Cilium images into the nodes", Run: func(ctx context.Context) error {
+			return c.LoadImage(ctx, func() (io.ReadCloser, error) { return os.Open(prepared.archive) }, spec.Roles...)
+		}},
+		progress.Step{Name: "install Cilium " + scenario.Spec.DataPlane.Cilium.Version, Run: func(ctx context.Context) error {
+			address, err := c.NodeAddress(ctx, spec.Roles[0])
+			if err != nil {
+				return err
+			}
+			installed, err = dataplane.Cilium{
+				Spec: *scenario.Spec.DataPlane.Cilium, Pinned: prepared.chart, Images: prepared.images,
+				Repo: l.Repo, WorkDir: l.WorkDir, MissingCapabilities: l.facts.MissingCapabilities,
+			}.Install(ctx, c, address.String())
+			return err
+		}},
+		progress.Step{Name: "wait until every agent is well and reaches all nodes", Run: func(ctx context.Context) error {
+			return dataplane.WaitCilium(ctx, c, l.show)
+		}},
+	)
+	return &installed, err
 }
 
 func workerRoles(w spec.Workload) []string {
@@ -130,7 +180,10 @@ func (l *lab) dismiss(ctx context.Context, c *cluster.Cluster, failure error) er
 		if err := c.ExportLogs(logs); err != nil {
 			l.show.Note("not all logs could be collected: %v", err)
 		}
-		l.show.Note("logs of the failed run: %s", logs)
+		if err := os.WriteFile(filepath.Join(logs, "failure.txt"), []byte(failure.Error()+"\n"), 0o644); err != nil {
+			l.show.Note("the reason could not be kept: %v", err)
+		}
+		l.show.Note("logs of the failed run, and why it failed: %s", logs)
 	}
 	return l.show.Run(ctx, progress.Step{Name: "delete cluster " + c.Name, Run: c.Delete})
 }

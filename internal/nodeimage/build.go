@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"service-dataplane/internal/command"
+	"service-dataplane/internal/imagebuild"
 	"service-dataplane/internal/progress"
 )
 
@@ -17,7 +18,10 @@ import (
 // version the components report and kubeadm asks images for.
 const kubernetesVersion = "v1.35.0"
 
-const repository = "localhost/service-dataplane/node"
+const (
+	repository = "localhost/service-dataplane/node"
+	kindModule = "sigs.k8s.io/kind"
+)
 
 // build is one build of the source image in a directory of its own.
 type build struct {
@@ -33,33 +37,30 @@ func (b *build) path(elements ...string) string {
 
 // fromSource returns the image built from the present inputs, building it
 // unless this engine has it.
-func fromSource(ctx context.Context, repo string, show *progress.Reporter) (Image, error) {
+func fromSource(ctx context.Context, repo string, show *progress.Reporter) (imagebuild.Image, error) {
 	in, err := readInputs(ctx, repo)
 	if err != nil {
-		return Image{}, err
+		return imagebuild.Image{}, err
 	}
-	key, err := in.key()
+	key, err := in.Key()
 	if err != nil {
-		return Image{}, err
+		return imagebuild.Image{}, err
 	}
 	reference := fmt.Sprintf("%s:%s-%s", repository, kubernetesVersion, key)
-	if !present(ctx, reference) {
-		if os.Geteuid() != 0 {
-			return Image{}, fmt.Errorf("building the node image from source needs root (mmdebstrap, chroot)")
-		}
+	if !imagebuild.Present(ctx, reference) {
 		// Hard links into the image's own containerd store need one file
 		// system, and memory-backed /tmp may be small.
 		dir, err := os.MkdirTemp("/var/tmp", "service-dataplane-node-")
 		if err != nil {
-			return Image{}, err
+			return imagebuild.Image{}, err
 		}
 		defer os.RemoveAll(dir)
 		b := &build{repo: repo, dir: dir, in: in, show: show}
 		if err := b.run(ctx, reference); err != nil {
-			return Image{}, fmt.Errorf("build node image %s: %w", reference, err)
+			return imagebuild.Image{}, fmt.Errorf("build node image %s: %w", reference, err)
 		}
 	}
-	return inspect(ctx, reference, "source", key)
+	return imagebuild.Inspect(ctx, reference, imagebuild.Source, key)
 }
 
 func (b *build) run(ctx context.Context, reference string) error {
@@ -76,7 +77,7 @@ func (b *build) run(ctx context.Context, reference string) error {
 }
 
 func (b *build) compileKubernetes(ctx context.Context) error {
-	flags := "-s -w"
+	flags := ""
 	major, minor, _ := strings.Cut(strings.TrimPrefix(kubernetesVersion, "v"), ".")
 	minor, _, _ = strings.Cut(minor, ".")
 	// Without these kubeadm calls itself v0.0.0 and refuses its own cluster.
@@ -84,32 +85,23 @@ func (b *build) compileKubernetes(ctx context.Context) error {
 		flags += fmt.Sprintf(" -X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=%[3]s -X %[1]s.gitMinor=%[4]s -X %[1]s.gitTreeState=clean",
 			pkg, kubernetesVersion, major, minor)
 	}
-	return b.goBuild(ctx, "kubernetes", "-ldflags="+flags, ".")
+	return b.compile(ctx, "kubernetes", flags, ".")
 }
 
 func (b *build) compileAddons(ctx context.Context) error {
-	return b.goBuild(ctx, "addons", "-ldflags=-s -w", "./coredns", "./pause", "tool")
+	return b.compile(ctx, "addons", "", "./coredns", "./pause", "tool")
 }
 
-// goBuild compiles packages of one nested module into bin/, saying which
-// package it is at. Nobody debugs these binaries: without DWARF, and with a
-// lazier collector in the compiler, a cold build takes a fifth less. The tags
-// are Kubernetes' own. All modules have the same flags, and the Makefile builds
-// the runner with those that matter to it: what they share is compiled once.
-func (b *build) goBuild(ctx context.Context, module string, args ...string) error {
-	if err := os.MkdirAll(b.path("bin"), 0o755); err != nil {
-		return err
-	}
-	count := 0
-	return command.Run(ctx, command.Command{
-		Argv: append([]string{"go", "build", "-v", "-trimpath", "-tags=grpcnotrace,notest", "-gcflags=all=-dwarf=false", "-o", b.path("bin") + "/"}, args...),
-		Dir:  filepath.Join(b.repo, "images", "node", module),
-		Env:  []string{"CGO_ENABLED=0", "GOFLAGS=", "GOGC=400"},
-		Stderr: &progress.LineWriter{Line: func(line string) {
-			count++
-			b.show.Detail("%d packages, %s", count, line)
-		}},
-	})
+// compile builds packages of one nested module into bin/. The tags are
+// Kubernetes' own.
+func (b *build) compile(ctx context.Context, module, ldflags string, packages ...string) error {
+	return imagebuild.Compile(ctx, imagebuild.Program{
+		Dir:      filepath.Join(b.repo, "images", "node", module),
+		Out:      b.path("bin"),
+		Tags:     []string{"grpcnotrace", "notest"},
+		LDFlags:  ldflags,
+		Packages: packages,
+	}, b.show)
 }
 
 // importImage makes the root file system an image of the engine with the

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"service-dataplane/internal/command"
+	"service-dataplane/internal/imagebuild"
 	"service-dataplane/internal/imagelayer"
 )
 
@@ -156,51 +157,7 @@ func (b *build) imageNames(ctx context.Context) ([]name.Reference, error) {
 }
 
 // kubeProxyFiles are the files of kube-proxy-files.txt with the shared
-// libraries they load, and the names iptables is called by.
+// libraries they load.
 func (b *build) kubeProxyFiles(ctx context.Context) ([]imagelayer.Entry, error) {
-	patterns, err := readList(filepath.Join(b.repo, "images", "node", "kube-proxy-files.txt"))
-	if err != nil {
-		return nil, err
-	}
-	root := b.path("root")
-	var entries []imagelayer.Entry
-	var linked []string // programs, and plugins that they load by themselves
-	for _, pattern := range patterns {
-		found, _ := filepath.Glob(filepath.Join(root, pattern))
-		if len(found) == 0 {
-			return nil, fmt.Errorf("kube-proxy-files.txt: nothing in the root file system matches %s", pattern)
-		}
-		for _, file := range found {
-			inRoot := strings.TrimPrefix(file, root)
-			entries = append(entries, imagelayer.Entry{Path: inRoot, From: file})
-			if !strings.HasPrefix(inRoot, "/etc/") {
-				linked = append(linked, inRoot)
-			}
-		}
-	}
-	libraries, err := command.Output(ctx, append([]string{"chroot", root, "ldd"}, linked...)...)
-	if err != nil {
-		return nil, err
-	}
-	seen := map[string]bool{}
-	for _, match := range regexp.MustCompile(`(/\S+) \(0x`).FindAllStringSubmatch(libraries, -1) {
-		library := match[1]
-		if seen[library] {
-			continue
-		}
-		seen[library] = true
-		real, err := filepath.EvalSymlinks(filepath.Join(root, library))
-		if err != nil {
-			return nil, err
-		}
-		entries = append(entries, imagelayer.Entry{Path: library, From: real})
-	}
-	for link, target := range map[string]string{
-		"iptables": "xtables-nft-multi", "iptables-save": "xtables-nft-multi", "iptables-restore": "xtables-nft-multi",
-		"ip6tables": "xtables-nft-multi", "ip6tables-save": "xtables-nft-multi", "ip6tables-restore": "xtables-nft-multi",
-		"modprobe": "/usr/bin/kmod",
-	} {
-		entries = append(entries, imagelayer.Entry{Path: "/usr/sbin/" + link, Link: target})
-	}
-	return entries, nil
+	return imagebuild.Files(ctx, b.path("root"), filepath.Join(b.repo, "images", "node", "kube-proxy-files.txt"))
 }

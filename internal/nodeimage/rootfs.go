@@ -1,64 +1,30 @@
 package nodeimage
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 
 	"service-dataplane/internal/command"
-	"service-dataplane/internal/progress"
+	"service-dataplane/internal/imagebuild"
 )
 
 // debian installs packages.txt from the host's own apt sources.
 func (b *build) debian(ctx context.Context) error {
-	packages, err := readList(filepath.Join(b.repo, "images", "node", "packages.txt"))
+	packages, err := imagebuild.ReadList(filepath.Join(b.repo, "images", "node", "packages.txt"))
 	if err != nil {
 		return err
 	}
-	sources, err := aptSources("/etc/apt")
-	if err != nil {
-		return err
-	}
-	argv := []string{"mmdebstrap", "--mode=root", "--variant=essential", "--include=" + strings.Join(packages, ","),
-		"--dpkgopt=force-unsafe-io"} // a build that dies is begun again
-	for _, path := range []string{"doc", "info", "lintian", "locale", "man"} {
-		argv = append(argv, "--dpkgopt=path-exclude=/usr/share/"+path+"/*")
-	}
-	if hook := "/usr/share/mmdebstrap/hooks/merged-usr"; exists(hook) {
-		argv = append(argv, "--hook-dir="+hook)
-	}
-	argv = append(argv, b.in.Release, b.path("root"))
-	return command.Run(ctx, command.Command{
-		Argv:   append(argv, sources...),
-		Stderr: &progress.LineWriter{Line: func(line string) { b.show.Detail("%s", strings.TrimPrefix(line, "I: ")) }},
-	})
-}
-
-// aptSources returns the distribution's own source files below dir. Files a
-// user added name repositories the root file system must not depend on.
-func aptSources(dir string) ([]string, error) {
-	var found []string
-	for _, name := range []string{"sources.list", "sources.list.d/debian.sources", "sources.list.d/ubuntu.sources"} {
-		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Size() > 0 {
-			found = append(found, filepath.Join(dir, name))
-		}
-	}
-	if len(found) == 0 {
-		return nil, fmt.Errorf("%s has no sources.list, debian.sources or ubuntu.sources: apt on this host has no distribution to install from", dir)
-	}
-	return found, nil
+	return imagebuild.Debian{Root: b.path("root"), Release: b.in.release, Variant: "essential", Packages: packages}.Install(ctx, b.show)
 }
 
 // assemble adds what is not Debian's: kind's static files, adapted where this
 // base differs from theirs, and the binaries.
 func (b *build) assemble(ctx context.Context) error {
-	static, err := module(ctx, b.repo, "{{.Dir}}")
+	static, err := imagebuild.Module(ctx, b.repo, kindModule, "{{.Dir}}")
 	if err != nil {
 		return err
 	}
@@ -113,7 +79,7 @@ func (b *build) adapt() error {
 		}
 		pattern := regexp.MustCompile(e.pattern)
 		if !pattern.Match(content) {
-			return fmt.Errorf("%s of kind %s has nothing that matches %q: adapt the edits of the node image", e.file, b.in.KindVersion, e.pattern)
+			return fmt.Errorf("%s of kind %s has nothing that matches %q: adapt the edits of the node image", e.file, b.in.kind, e.pattern)
 		}
 		if err := os.WriteFile(file, pattern.ReplaceAll(content, []byte(e.with)), 0o644); err != nil {
 			return err
@@ -206,28 +172,4 @@ func (b *build) writeRuntimeSpec(ctx context.Context) error {
 		.hooks.createContainer[.hooks.createContainer | length] |= . + {"path": "/kind/bin/mount-product-files.sh"}
 		| del(.process.rlimits)' >/etc/containerd/cri-base.json`
 	return command.Run(ctx, command.Command{Argv: []string{"chroot", b.path("root"), "sh", "-euc", script}})
-}
-
-// readList reads a file of one entry a line, with # comments.
-func readList(file string) ([]string, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var entries []string
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		if line := strings.TrimSpace(lines.Text()); line != "" && !strings.HasPrefix(line, "#") {
-			entries = append(entries, line)
-		}
-	}
-	if len(entries) == 0 {
-		return nil, fmt.Errorf("%s lists nothing", file)
-	}
-	return entries, nil
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return !errors.Is(err, fs.ErrNotExist)
 }

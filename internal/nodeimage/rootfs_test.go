@@ -14,79 +14,6 @@ import (
 
 const images = "../../images/node"
 
-func TestReadList(t *testing.T) {
-	tests := []struct {
-		name, content string
-		want          []string // nil is an error
-	}{
-		{"entries", "systemd\niproute2\n", []string{"systemd", "iproute2"}},
-		{"comments and blank lines", "# what a node needs\n\nsystemd\n  # more\n\n", []string{"systemd"}},
-		{"space around", "  systemd\t\r\n", []string{"systemd"}},
-		{"no end of line", "systemd", []string{"systemd"}},
-		{"a list with a * and inner #", "/usr/lib/*/xtables/*.so\na#b\n", []string{"/usr/lib/*/xtables/*.so", "a#b"}},
-		{"nothing", "", nil},
-		{"comments only", "# systemd\n", nil},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "list.txt")
-			write(t, file, test.content)
-			got, err := readList(file)
-			if !slices.Equal(got, test.want) || (err != nil) != (test.want == nil) {
-				t.Errorf("%q, %v; want %q", got, err, test.want)
-			}
-			if err != nil && !strings.Contains(err.Error(), file) {
-				t.Errorf("%v does not name the file", err)
-			}
-		})
-	}
-	if _, err := readList("testdata/nosuch"); err == nil {
-		t.Error("a file that is not there is a list")
-	}
-	for _, file := range []string{"packages.txt", "kube-proxy-files.txt"} {
-		if _, err := readList(filepath.Join(images, file)); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-func TestAptSources(t *testing.T) {
-	tests := []struct {
-		name  string
-		files []string // an empty one ends in !
-		want  []string // nil is an error
-	}{
-		{"one-line format", []string{"sources.list"}, []string{"sources.list"}},
-		{"deb822", []string{"sources.list.d/debian.sources"}, []string{"sources.list.d/debian.sources"}},
-		{"Ubuntu", []string{"sources.list!", "sources.list.d/ubuntu.sources"}, []string{"sources.list.d/ubuntu.sources"}},
-		{"both formats", []string{"sources.list.d/debian.sources", "sources.list"}, []string{"sources.list", "sources.list.d/debian.sources"}},
-		{"what a user added is left out", []string{"sources.list", "sources.list.d/docker.list", "sources.list.d/vscode.sources"}, []string{"sources.list"}},
-		{"nothing but what a user added", []string{"sources.list!", "sources.list.d/docker.list"}, nil},
-		{"nothing", nil, nil},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			dir := t.TempDir()
-			for _, file := range test.files {
-				name, empty := strings.CutSuffix(file, "!")
-				content := "deb http://mirror.example/debian bookworm main\n"
-				if empty {
-					content = ""
-				}
-				write(t, filepath.Join(dir, name), content)
-			}
-			got, err := aptSources(dir)
-			var want []string
-			for _, file := range test.want {
-				want = append(want, filepath.Join(dir, file))
-			}
-			if !slices.Equal(got, want) || (err != nil) != (test.want == nil) {
-				t.Errorf("%q, %v; want %q", got, err, want)
-			}
-		})
-	}
-}
-
 // TestEdits makes the edits to the static files of the kind module in go.mod:
 // a kind that has changed them fails here, not minutes into a build.
 func TestEdits(t *testing.T) {
@@ -206,7 +133,7 @@ func withStaticFiles(t *testing.T) *build {
 	if err != nil || dir == "" {
 		t.Fatalf("the kind module is not in the module cache: %q, %v", dir, err)
 	}
-	b := &build{dir: t.TempDir(), in: inputs{KindVersion: "v9.9.9"}}
+	b := &build{dir: t.TempDir(), in: inputs{kind: "v9.9.9"}}
 	static := os.DirFS(filepath.Join(dir, "images", "base", "files", "etc"))
 	err = fs.WalkDir(static, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {

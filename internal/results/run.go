@@ -3,8 +3,9 @@ package results
 import (
 	"time"
 
+	"service-dataplane/internal/dataplane"
 	"service-dataplane/internal/host"
-	"service-dataplane/internal/nodeimage"
+	"service-dataplane/internal/imagebuild"
 	"service-dataplane/internal/progress"
 	"service-dataplane/internal/spec"
 )
@@ -16,11 +17,13 @@ type Run struct {
 	// Started in UTC.
 	Started time.Time `yaml:"started" json:"started"`
 	// Argv of the runner, without the path it was called by.
-	Argv     []string        `yaml:"argv,flow" json:"argv"`
-	Harness  Harness         `yaml:"harness" json:"harness"`
-	Host     host.Facts      `yaml:"host" json:"host"`
-	Image    nodeimage.Image `yaml:"nodeImage" json:"nodeImage"`
-	Workload WorkloadImage   `yaml:"workloadImage" json:"workloadImage"`
+	Argv    []string         `yaml:"argv,flow" json:"argv"`
+	Harness Harness          `yaml:"harness" json:"harness"`
+	Host    host.Facts       `yaml:"host" json:"host"`
+	Image   imagebuild.Image `yaml:"nodeImage" json:"nodeImage"`
+	// DataPlane is what was installed; nil where kube-proxy is all there is.
+	DataPlane *dataplane.Installed `yaml:"dataPlane,omitempty" json:"dataPlane,omitempty"`
+	Workload  WorkloadImage        `yaml:"workloadImage" json:"workloadImage"`
 	// KindConfig is the configuration the cluster was created from.
 	KindConfig string `yaml:"kindConfig" json:"kindConfig"`
 	// Scenario and Experiment as they were when the run was made.

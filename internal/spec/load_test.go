@@ -14,14 +14,21 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // What the files of testdata may name.
 var (
-	testFeatures = []string{"ip_vs", "nf_conntrack", "xt_statistic"}
-	testChecks   = []string{"mode.actual", "traffic.complete"}
+	testKnown  = Known{Features: []string{"ip_vs", "nf_conntrack", "xt_statistic"}, Cilium: []string{"1.20.2", "1.19.8"}}
+	testChecks = []string{"mode.actual", "traffic.complete"}
 )
 
 // loadTest reads a file of testdata as what its name begins with.
 func loadTest(file string) (any, error) {
-	if strings.HasPrefix(filepath.Base(file), "scenario-") {
-		return LoadScenario(file, testFeatures)
+	switch kind, _, _ := strings.Cut(filepath.Base(file), "-"); kind {
+	case "scenario":
+		all, err := LoadScenarios(file, testKnown)
+		if err != nil {
+			return nil, err
+		}
+		return all[0], nil
+	case "lock":
+		return LoadLock(file)
 	}
 	return LoadExperiment(file, testChecks)
 }
@@ -68,6 +75,7 @@ func TestGoodFiles(t *testing.T) {
 			Expect: Expectation{
 				Mode: "iptables", Encoding: "iptables", Forbidden: []string{"nftables", "ipvs"},
 				Selection: "random", Source: Source{ClusterIP: SourceClient, NodePort: SourceEntryNode},
+				Translation: Translation{ClusterIP: TranslatedInPacket, NodePort: TranslatedInPacket},
 			},
 		},
 	}
@@ -87,6 +95,19 @@ func TestGoodFiles(t *testing.T) {
 			Checks: testChecks,
 		},
 	}
+	lock := Lock{
+		APIVersion: APIVersion, Kind: "Lock",
+		Charts: []Chart{
+			{Name: "cilium", Version: "1.20.2", Source: "images/cilium", Images: map[string]string{
+				"agent": "quay.io/cilium/cilium:v1.20.2@sha256:2939231d0d3e3ebddcd80fffa168b7ddcc78fdf0dc864d1c8c126ff523c54f01",
+			}},
+			{Name: "cilium", Version: "1.19.8", Repository: "oci://quay.io/cilium/charts",
+				Digest: "sha256:64d8798350e8569b8e7622563fed6e44dce2625f311e4651b774816516c744fc",
+				Images: map[string]string{
+					"agent": "quay.io/cilium/cilium:v1.19.8@sha256:e9f7ee1f2f3a41e44339612e3b6b88170bdde7679c9c9461f287bb27702a8ecf",
+				}},
+		},
+	}
 	for _, file := range files(t, "testdata/good/*.yaml") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			got, err := loadTest(file)
@@ -94,10 +115,13 @@ func TestGoodFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			metadata := Metadata{Name: strings.TrimSuffix(filepath.Base(file), ".yaml"), Title: "A test"}
-			scenario.Metadata, experiment.Metadata = metadata, metadata
+			scenario.Metadata, experiment.Metadata, lock.Metadata = metadata, metadata, metadata
 			want := any(experiment)
-			if _, ok := got.(Scenario); ok {
+			switch got.(type) {
+			case Scenario:
 				want = scenario
+			case Lock:
+				want = lock
 			}
 			if !reflect.DeepEqual(got, want) {
 				t.Errorf("got  %+v\nwant %+v", got, want)
@@ -107,7 +131,10 @@ func TestGoodFiles(t *testing.T) {
 }
 
 func TestNoFile(t *testing.T) {
-	if _, err := LoadScenario("testdata/none.yaml", nil); !errors.Is(err, os.ErrNotExist) {
+	if _, err := LoadScenarios("testdata/none.yaml", Known{}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := LoadLock("testdata/none.yaml"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -115,7 +142,7 @@ func TestNoFile(t *testing.T) {
 // FuzzLoad: whatever is in a file, reading it ends with a subject or with
 // faults that have a line of the file and a text.
 func FuzzLoad(f *testing.F) {
-	for _, pattern := range []string{"testdata/*/*.yaml", "../../scenarios/*.yaml", "../../experiments/*.yaml"} {
+	for _, pattern := range []string{"testdata/*/*.yaml", "../../scenarios/*.yaml", "../../experiments/*.yaml", "../../charts/lock.yaml"} {
 		found, _ := filepath.Glob(pattern)
 		for _, file := range found {
 			raw, err := os.ReadFile(file)
@@ -128,9 +155,11 @@ func FuzzLoad(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var s Scenario
 		var e Experiment
+		var l Lock
 		for _, err := range []error{
-			parse("scenario-plain.yaml", raw, &s, func(v *validation) { s.check(v, testFeatures) }),
+			parse("scenario-plain.yaml", raw, &s, func(v *validation) { s.checkAll(v, testKnown) }),
 			parse("experiment-plain.yaml", raw, &e, func(v *validation) { e.check(v, testChecks) }),
+			parse("lock-plain.yaml", raw, &l, func(v *validation) { l.check(v) }),
 		} {
 			faults := (*Error)(nil)
 			if err != nil && (!errors.As(err, &faults) || len(faults.Faults) == 0) {

@@ -1,8 +1,12 @@
 package spec
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
 )
 
 // APIVersion of scenario and experiment files.
@@ -15,6 +19,17 @@ type Scenario struct {
 	Kind       string       `yaml:"kind" json:"kind"`
 	Metadata   Metadata     `yaml:"metadata" json:"metadata"`
 	Spec       ScenarioSpec `yaml:"spec" json:"spec"`
+	// Variants are further scenarios of the same file.
+	Variants []Variant `yaml:"variants,omitempty" json:"variants,omitempty"`
+}
+
+// Variant is a scenario that differs from its file's in some fields.
+type Variant struct {
+	// Metadata names it: the file's name, a dash and more.
+	Metadata Metadata `yaml:"metadata" json:"metadata"`
+	// Spec has the fields that differ. Lists take the place of the file's,
+	// fields within fields are merged.
+	Spec ScenarioSpec `yaml:"spec" json:"spec"`
 }
 
 // Metadata names a file's subject.
@@ -28,6 +43,8 @@ type Metadata struct {
 // ScenarioSpec is the scenario itself.
 type ScenarioSpec struct {
 	Cluster ClusterSpec `yaml:"cluster" json:"cluster"`
+	// DataPlane is installed into the cluster; kube-proxy alone needs none.
+	DataPlane DataPlane `yaml:"dataPlane,omitempty" json:"dataPlane,omitzero"`
 	// Requires lists kernel features the host must have (see package host).
 	Requires []string    `yaml:"requires" json:"requires"`
 	Expect   Expectation `yaml:"expect" json:"expect"`
@@ -40,67 +57,254 @@ type ClusterSpec struct {
 	PodSubnet     string `yaml:"podSubnet" json:"podSubnet"`
 	ServiceSubnet string `yaml:"serviceSubnet" json:"serviceSubnet"`
 	// CNI is the pod network: ptp for the plugin of that name and a route
-	// for each other node's pods.
+	// for each other node's pods, or the data plane that brings its own.
 	CNI string `yaml:"cni" json:"cni"`
 	// KubeadmConfigPatches are merged into kubeadm's configuration.
 	KubeadmConfigPatches []string `yaml:"kubeadmConfigPatches,omitempty" json:"kubeadmConfigPatches,omitempty"`
 }
 
+// DataPlane is what is installed into the cluster beside kube-proxy, or in
+// its place.
+type DataPlane struct {
+	Cilium *Cilium `yaml:"cilium,omitempty" json:"cilium,omitempty"`
+}
+
+// Cilium is an installation of its Helm chart.
+type Cilium struct {
+	// Version of chart and images, one that charts/lock.yaml pins.
+	Version string `yaml:"version" json:"version"`
+	// Values of the chart. Addresses, images and capabilities that depend on
+	// cluster and host are added when it is installed.
+	Values map[string]any `yaml:"values" json:"values"`
+}
+
+// KubeProxyReplacement says whether the values make Cilium implement Services.
+func (c *Cilium) KubeProxyReplacement() bool {
+	value := c.Values["kubeProxyReplacement"]
+	return value == true || value == "true"
+}
+
 // Expectation is what a run of the scenario has to show.
 type Expectation struct {
-	// Mode is kube-proxy's mode: in its ConfigMap, at /proxyMode of every
-	// node, and in its log.
+	// Mode is what implements Services: a mode of kube-proxy, or cilium.
 	Mode string `yaml:"mode" json:"mode"`
 	// Encoding is the kernel encoding that must hold the service table.
 	Encoding string `yaml:"encoding" json:"encoding"`
 	// Forbidden encodings must hold no Service on any node.
 	Forbidden []string `yaml:"forbidden" json:"forbidden"`
 	// Selection is how backends are chosen: random or round-robin.
-	Selection string `yaml:"selection" json:"selection"`
-	Source    Source `yaml:"source" json:"source"`
+	Selection   string      `yaml:"selection" json:"selection"`
+	Source      Source      `yaml:"source" json:"source"`
+	Translation Translation `yaml:"translation" json:"translation"`
 }
 
-// Source is whose address a backend must see, by the kind of entry point:
-// client (the prober's own address) or entry-node (any address of the node
-// whose NodePort was dialled).
+// Source is whose address a backend must see, by the kind of entry point.
 type Source struct {
 	ClusterIP string `yaml:"clusterIP" json:"clusterIP"`
 	NodePort  string `yaml:"nodePort" json:"nodePort"`
+	// NodePortFromHost is for connections from outside of the cluster, where
+	// they differ from those of a pod.
+	NodePortFromHost string `yaml:"nodePortFromHost,omitempty" json:"nodePortFromHost,omitempty"`
 }
 
 // Whose source address a backend sees.
 const (
-	SourceClient    = "client"
+	// SourceClient is the prober's own address.
+	SourceClient = "client"
+	// SourceEntryNode is any address of the node whose NodePort was dialled.
 	SourceEntryNode = "entry-node"
+	// SourceEntryNodeIfRemote is the prober's own address where the backend is
+	// on the node whose NodePort was dialled, an address of that node if not.
+	SourceEntryNodeIfRemote = "entry-node-if-remote"
 )
 
-// LoadScenario reads one scenario file. features are the kernel features that
-// can be required.
-func LoadScenario(file string, features []string) (Scenario, error) {
-	var s Scenario
-	err := load(file, &s, func(v *validation) { s.check(v, features) })
-	return s, err
+// Translation is where the address that a pod dials becomes a backend's, by
+// the kind of entry point. Connections from outside of the nodes' cgroups are
+// never translated at the socket.
+type Translation struct {
+	ClusterIP string `yaml:"clusterIP" json:"clusterIP"`
+	NodePort  string `yaml:"nodePort" json:"nodePort"`
 }
 
-func (s *Scenario) check(v *validation, features []string) {
+// Where a connection is translated.
+const (
+	// TranslatedAtSocket: connect() is given another address, and no packet
+	// ever carries the dialled one.
+	TranslatedAtSocket = "socket"
+	// TranslatedInPacket: packets carry the dialled address until a DNAT.
+	TranslatedInPacket = "packet"
+)
+
+// Known is what scenario files may name beside what is in this package.
+type Known struct {
+	// Features of kernels (see package host).
+	Features []string
+	// Cilium are the versions that charts/lock.yaml pins.
+	Cilium []string
+}
+
+// LoadScenarios reads one scenario file: the scenario itself, and behind it its
+// variants, each whole.
+func LoadScenarios(file string, known Known) ([]Scenario, error) {
+	var s Scenario
+	var all []Scenario
+	err := load(file, &s, func(v *validation) { all = s.checkAll(v, known) })
+	return all, err
+}
+
+// checkAll returns the scenario and its variants. A mistake in what they share
+// is named once.
+func (s *Scenario) checkAll(v *validation, known Known) []Scenario {
+	s.check(v, known)
+	own := *s
+	own.Variants = nil
+	all := []Scenario{own}
+	if len(v.faults) == 0 {
+		all = append(all, s.variants(v, known)...)
+	}
+	return all
+}
+
+// variants checks each variant as the scenario it is: the file's tree with the
+// variant's fields laid over it. A mistake keeps the line of its field.
+func (s *Scenario) variants(v *validation, known Known) []Scenario {
+	list, exact := v.at("variants")
+	if !exact {
+		return nil
+	}
+	var all []Scenario
+	names := map[string]bool{}
+	for i, variant := range s.Variants {
+		own, exact := v.at("variants", strconv.Itoa(i))
+		if !exact || list.Kind != yaml.SequenceNode {
+			continue
+		}
+		whole := &validation{fileName: variant.Metadata.Name, root: overlay(v.root, own), mistyped: v.mistyped, incomplete: v.incomplete}
+		name := variant.Metadata.Name
+		switch {
+		case name != "" && !strings.HasPrefix(name, s.Metadata.Name+"-"):
+			v.fault("does not begin with "+s.Metadata.Name+"-", name, "variants", strconv.Itoa(i), "metadata", "name")
+		case names[name]:
+			v.fault("is there twice", name, "variants", strconv.Itoa(i), "metadata", "name")
+		}
+		names[name] = true
+		var merged Scenario
+		if err := whole.root.Decode(&merged); err != nil {
+			continue // a type that the strict decoder has named already
+		}
+		merged.Variants = nil
+		merged.check(whole, known)
+		v.faults = append(v.faults, whole.faults...)
+		all = append(all, merged)
+	}
+	return all
+}
+
+// overlay returns a mapping with the fields of over laid on those of base.
+func overlay(base, over *yaml.Node) *yaml.Node {
+	if base.Kind == yaml.AliasNode {
+		base = base.Alias
+	}
+	if over.Kind == yaml.AliasNode {
+		over = over.Alias
+	}
+	if base.Kind != yaml.MappingNode || over.Kind != yaml.MappingNode {
+		return over
+	}
+	merged := *base
+	merged.Content = slices.Clone(base.Content)
+	merged.Line = over.Line // where what is missing is missing
+	for i := 0; i+1 < len(over.Content); i += 2 {
+		key, value := over.Content[i], over.Content[i+1]
+		at := -1
+		for j := 0; j+1 < len(merged.Content); j += 2 {
+			if merged.Content[j].Value == key.Value {
+				at = j
+			}
+		}
+		if at < 0 {
+			merged.Content = append(merged.Content, key, value)
+			continue
+		}
+		merged.Content[at], merged.Content[at+1] = key, overlay(merged.Content[at+1], value)
+	}
+	return &merged
+}
+
+func (s *Scenario) check(v *validation, known Known) {
 	v.header(s.APIVersion, s.Kind, "Scenario", s.Metadata)
 	c := s.Spec.Cluster
-	v.oneOf(c.KubeProxyMode, []string{"iptables", "nftables", "ipvs"}, "spec", "cluster", "kubeProxyMode")
+	v.oneOf(c.KubeProxyMode, []string{"iptables", "nftables", "ipvs", "none"}, "spec", "cluster", "kubeProxyMode")
 	v.subnet(c.PodSubnet, "spec", "cluster", "podSubnet")
 	v.subnet(c.ServiceSubnet, "spec", "cluster", "serviceSubnet")
 	v.disjoint(c.PodSubnet, c.ServiceSubnet, "spec", "cluster", "serviceSubnet")
-	v.oneOf(c.CNI, []string{"ptp"}, "spec", "cluster", "cni")
-	v.set(s.Spec.Requires, features, "spec", "requires")
-	e := s.Spec.Expect
-	encodings := []string{"iptables", "nftables", "ipvs"}
-	v.oneOf(e.Mode, encodings, "spec", "expect", "mode")
-	v.oneOf(e.Encoding, encodings, "spec", "expect", "encoding")
-	v.set(e.Forbidden, encodings, "spec", "expect", "forbidden")
+	v.oneOf(c.CNI, []string{"ptp", "cilium"}, "spec", "cluster", "cni")
+	s.checkDataPlane(v, known)
+	v.set(s.Spec.Requires, known.Features, "spec", "requires")
+	s.Spec.Expect.check(v)
+}
+
+// replacementSpelling is what the values of kubeProxyReplacement up to Cilium
+// 1.13 are called since (Documentation/operations/upgrade.rst of Cilium 1.14).
+var replacementSpelling = map[any]string{
+	"strict":   "true",
+	"probe":    "true, where the kernel has what it needs",
+	"partial":  "false, with the features wanted (nodePort.enabled, socketLB.enabled, …)",
+	"disabled": "false",
+}
+
+func (s *Scenario) checkDataPlane(v *validation, known Known) {
+	cilium, cluster := s.Spec.DataPlane.Cilium, s.Spec.Cluster
+	switch {
+	case cilium == nil && cluster.CNI == "cilium":
+		v.fault("is not installed: spec.dataPlane has no cilium", cluster.CNI, "spec", "cluster", "cni")
+	case cilium == nil && cluster.KubeProxyMode == "none":
+		v.fault("leaves nothing that implements Services", cluster.KubeProxyMode, "spec", "cluster", "kubeProxyMode")
+	}
+	if cilium == nil {
+		return
+	}
+	at := []string{"spec", "dataPlane", "cilium"}
+	v.oneOf(cilium.Version, known.Cilium, append(at, "version")...)
+	if cluster.CNI == "ptp" {
+		v.fault("would be a second pod network beside Cilium's; want cilium", cluster.CNI, "spec", "cluster", "cni")
+	}
+	field := append(at, "values", "kubeProxyReplacement")
+	switch value := cilium.Values["kubeProxyReplacement"]; {
+	case value == nil:
+		v.fault("is missing; want true or false", "", field...)
+	case value == true || value == "true" || value == false || value == "false":
+		if cilium.KubeProxyReplacement() && cluster.KubeProxyMode != "none" && cluster.KubeProxyMode != "" {
+			v.fault("and a kube-proxy in mode "+cluster.KubeProxyMode+" would both implement Services; want kubeProxyMode: none", "true", field...)
+		}
+		if !cilium.KubeProxyReplacement() && cluster.KubeProxyMode == "none" {
+			v.fault("and kubeProxyMode none leave nothing that implements Services", "false", field...)
+		}
+	default:
+		text, spelling := "is neither true nor false", replacementSpelling[value]
+		if spelling != "" {
+			text = "is a value of Cilium 1.13 and older; since 1.14 it is " + spelling
+		}
+		v.fault(text, fmt.Sprint(value), field...)
+	}
+}
+
+func (e Expectation) check(v *validation) {
+	planes := []string{"iptables", "nftables", "ipvs", "cilium"}
+	v.oneOf(e.Mode, planes, "spec", "expect", "mode")
+	v.oneOf(e.Encoding, planes, "spec", "expect", "encoding")
+	v.set(e.Forbidden, planes, "spec", "expect", "forbidden")
 	if i := slices.Index(e.Forbidden, e.Encoding); i >= 0 && e.Encoding != "" {
 		v.fault("is expected and forbidden at once", e.Encoding, "spec", "expect", "forbidden", strconv.Itoa(i))
 	}
 	v.oneOf(e.Selection, []string{"random", "round-robin"}, "spec", "expect", "selection")
-	sources := []string{SourceClient, SourceEntryNode}
-	v.oneOf(e.Source.ClusterIP, sources, "spec", "expect", "source", "clusterIP")
+	sources := []string{SourceClient, SourceEntryNode, SourceEntryNodeIfRemote}
+	v.oneOf(e.Source.ClusterIP, sources[:2], "spec", "expect", "source", "clusterIP")
 	v.oneOf(e.Source.NodePort, sources, "spec", "expect", "source", "nodePort")
+	if e.Source.NodePortFromHost != "" {
+		v.oneOf(e.Source.NodePortFromHost, sources, "spec", "expect", "source", "nodePortFromHost")
+	}
+	places := []string{TranslatedAtSocket, TranslatedInPacket}
+	v.oneOf(e.Translation.ClusterIP, places, "spec", "expect", "translation", "clusterIP")
+	v.oneOf(e.Translation.NodePort, places, "spec", "expect", "translation", "nodePort")
 }

@@ -8,15 +8,14 @@ import (
 	"strings"
 	"time"
 
-	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart/loader"
-	"helm.sh/helm/v3/pkg/cli"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"service-dataplane/internal/cluster"
+	"service-dataplane/internal/helm"
 	"service-dataplane/internal/spec"
 )
 
@@ -25,15 +24,12 @@ const release = "echo"
 
 // Limits of waiting for the workload.
 const (
-	installLimit = 2 * time.Minute
-	readyLimit   = 2 * time.Minute
-	poll         = 200 * time.Millisecond
+	readyLimit = 2 * time.Minute
+	poll       = 200 * time.Millisecond
 )
 
 // Install installs the experiment's chart with Helm. It does not wait.
 func Install(ctx context.Context, c *cluster.Cluster, repo string, workload spec.Workload, image Image) error {
-	ctx, cancel := context.WithTimeout(ctx, installLimit)
-	defer cancel()
 	client, err := c.Node(workload.ClientNode)
 	if err != nil {
 		return err
@@ -42,19 +38,9 @@ func Install(ctx context.Context, c *cluster.Cluster, repo string, workload spec
 	if err != nil {
 		return err
 	}
-	settings := cli.New()
-	settings.KubeConfig = c.Kubeconfig
-	settings.SetNamespace(workload.Namespace)
-	configuration := new(action.Configuration)
-	if err := configuration.Init(settings.RESTClientGetter(), workload.Namespace, "secret", func(string, ...any) {}); err != nil {
-		return err
-	}
-	install := action.NewInstall(configuration)
-	install.ReleaseName = release
-	install.Namespace = workload.Namespace
-	install.CreateNamespace = true
-	_, err = install.RunWithContext(ctx, chart, values(workload, image, client.Name))
-	return err
+	return helm.Install(ctx, c.Kubeconfig, helm.Release{
+		Name: release, Namespace: workload.Namespace, Chart: chart, Values: values(workload, image, client.Name),
+	})
 }
 
 // values are what an experiment sets of its chart.

@@ -48,21 +48,63 @@ type Node struct {
 	ContainerRuntime string `json:"containerRuntime"`
 }
 
-// Mode is kube-proxy's mode, declared and actual.
+// Mode is what implements Services, declared and actual.
 type Mode struct {
-	// Declared in the kube-proxy ConfigMap.
+	// Declared is the mode in the kube-proxy ConfigMap; Absent where there is
+	// none.
 	Declared Observation `json:"declared"`
-	Nodes    []NodeMode  `json:"nodes"`
+	// Agent is kube-proxy-replacement in the cilium-config ConfigMap; zero
+	// where the scenario installs no Cilium.
+	Agent Observation `json:"agent,omitzero"`
+	// KubeProxy says whether there is a DaemonSet of kube-proxy: Present or
+	// Absent.
+	KubeProxy Observation `json:"kubeProxy"`
+	Nodes     []NodeMode  `json:"nodes"`
 }
 
-// NodeMode is the mode one node's kube-proxy runs in.
+// NodeMode is what runs on one node.
 type NodeMode struct {
 	Node string `json:"node"`
-	// ProxyMode is what its /proxyMode endpoint answers.
+	// ProxyMode is what kube-proxy's /proxyMode endpoint answers; Absent where
+	// nothing listens there.
 	ProxyMode Observation `json:"proxyMode"`
-	// Log is the mode its log says it uses ("Using nftables Proxier").
+	// Log is the mode kube-proxy's log says it uses ("Using nftables Proxier");
+	// Absent where the node has no kube-proxy pod.
 	Log Observation `json:"log"`
+	// Process says whether a process of the name kube-proxy is there: Running
+	// or Absent.
+	Process Observation `json:"process"`
+	// Version is that of what implements Services by the scenario: the image of
+	// the node's kube-proxy or the version of Cilium's agent.
+	Version Observation `json:"version"`
+	// Agent is what Cilium's agent says; nil without Cilium.
+	Agent *AgentMode `json:"agent,omitempty"`
 }
+
+// AgentMode is what Cilium's agent on one node says of itself.
+type AgentMode struct {
+	// KubeProxyReplacement is "True" or "False".
+	KubeProxyReplacement Observation `json:"kubeProxyReplacement"`
+	// SocketLB, the translation at connect(), is Enabled or Disabled.
+	SocketLB Observation `json:"socketLB"`
+	// AttachMode is how programs are attached to devices: "tc" or "tcx".
+	AttachMode Observation `json:"attachMode"`
+	Version    Observation `json:"version"`
+	// State is "Ok", "Warning" or "Failure".
+	State Observation `json:"state"`
+	// Health is how many nodes its probes reach: "3/3 reachable"; Absent where
+	// health checking is off.
+	Health Observation `json:"health"`
+}
+
+// Values of observations that say whether something is there or on.
+const (
+	Present  = "present"
+	Absent   = "absent"
+	Running  = "running"
+	Enabled  = "enabled"
+	Disabled = "disabled"
+)
 
 // Observation is a value and the place it was read at. An empty value means
 // that the place does not say.
@@ -135,6 +177,12 @@ type EntryPoint struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 	Node string `json:"node,omitempty"`
+	// EntryNode is the role of the node on which the connections are to be
+	// translated; "" where the experiment does not decide it.
+	EntryNode string `json:"entryNode,omitempty"`
+	// ExpectedSource is whose address the backends are to see, in the words of
+	// scenario files.
+	ExpectedSource string `json:"expectedSource,omitempty"`
 	// Sent is how many connections the probe was told to make.
 	Sent     int               `json:"sent"`
 	Attempts []traffic.Attempt `json:"attempts"`
@@ -164,16 +212,29 @@ type NodeTable struct {
 
 // Translation counts the tracked connections of one kind.
 type Translation struct {
+	// Tracker is whose record it is: TrackedByKernel or TrackedByCilium.
+	Tracker string `json:"tracker"`
 	// Destination dialled, Backend it was translated to; the zero AddrPort
 	// where it was not.
 	Destination netip.AddrPort `json:"destination"`
 	Backend     netip.AddrPort `json:"backend"`
-	// Masqueraded says that the source address was translated too.
+	// Masqueraded says that the source address was translated too. Cilium keeps
+	// that elsewhere.
 	Masqueraded bool `json:"masqueraded"`
-	Count       int  `json:"count"`
+	// Sources are the addresses that dialled, sorted, each once.
+	Sources []netip.Addr `json:"sources"`
+	Count   int          `json:"count"`
 	// Ref is the first of them.
 	Ref Ref `json:"ref"`
 }
+
+// The trackers of connections.
+const (
+	// TrackedByKernel is nf_conntrack, which iptables, nftables and IPVS use.
+	TrackedByKernel = "conntrack"
+	// TrackedByCilium is Cilium's own BPF map.
+	TrackedByCilium = "cilium"
+)
 
 // Table returns the node's table of an encoding, nil where it was not read.
 func (s NodeState) Table(encoding string) *NodeTable {

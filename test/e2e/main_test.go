@@ -45,13 +45,23 @@ func loadScenarios(t *testing.T) []spec.Scenario {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scenarios: %v", err)
 	}
+	lock := loadLock(t)
 	var scenarios []spec.Scenario
 	for _, file := range files {
-		scenario, err := spec.LoadScenario(file, host.Known())
+		all, err := spec.LoadScenarios(file, spec.Known{Features: host.Known(), Cilium: lock.Versions("cilium")})
 		if err != nil {
 			t.Fatal(err)
 		}
-		scenarios = append(scenarios, scenario)
+		scenarios = append(scenarios, all...)
 	}
 	return scenarios
+}
+
+func loadLock(t *testing.T) spec.Lock {
+	t.Helper()
+	lock, err := spec.LoadLock(filepath.Join(repo, "charts", "lock.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lock
 }

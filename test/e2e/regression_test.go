@@ -76,13 +76,15 @@ func TestServicePath(t *testing.T) {
 func runOnce(t *testing.T, experiment spec.Experiment, scenario spec.Scenario, dir string) lab.Outcome {
 	t.Helper()
 	outcomes, err := lab.Run(t.Context(), lab.Options{
-		Repo:       repo,
-		WorkDir:    t.TempDir(),
-		ResultsDir: dir,
-		Experiment: experiment,
-		Scenarios:  []spec.Scenario{scenario},
-		NodeImage:  nodeImage(),
-		Argv:       []string{"go", "test"},
+		Repo:        repo,
+		WorkDir:     t.TempDir(),
+		ResultsDir:  dir,
+		Experiment:  experiment,
+		Scenarios:   []spec.Scenario{scenario},
+		Lock:        loadLock(t),
+		NodeImage:   nodeImage(),
+		ImageSource: os.Getenv("IMAGE_SOURCE"),
+		Argv:        []string{"go", "test"},
 	}, progress.New(os.Stderr, false))
 	if err != nil {
 		t.Fatal(err)

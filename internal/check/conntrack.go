@@ -1,0 +1,78 @@
+package check
+
+import (
+	"net/netip"
+	"slices"
+
+	"service-dataplane/internal/evidence"
+	"service-dataplane/internal/spec"
+	"service-dataplane/pkg/collect"
+)
+
+// trackerFiles are those of every tracker that a node has.
+func (in subject) trackerFiles(role string) []string {
+	files := evidence.ConntrackFiles(role)
+	if in.dataPlane.Cilium != nil {
+		files = append(files, evidence.CiliumConntrackFiles(role)...)
+	}
+	return files
+}
+
+// tracked judges every connection to the Service that some tracker knows. Where
+// Cilium implements Services the kernel's own tracker is to know none: a packet
+// that it sees with a Service's address has passed Cilium's programs, and if it
+// was translated, something else did. That is found here and not in mode.sole,
+// since an entry outlives the rule that made it.
+func tracked(in subject, j *judgement) {
+	if !j.usable(in, evidence.ServicesFile, evidence.EndpointSlicesFile) {
+		return
+	}
+	connections := 0
+	for _, role := range spec.Roles {
+		var files judgement
+		if !files.usable(in, in.trackerFiles(role)...) {
+			j.skip = "connection tracking could not be read: " + summary(files.open)
+			continue
+		}
+		if !j.usable(in, role+"/"+evidence.AddressesFile) {
+			continue
+		}
+		for _, t := range in.state(role).Translations {
+			if !in.translatedOn(role, t.Destination) {
+				continue
+			}
+			connections += t.Count
+			switch {
+			case in.replaced() && t.Tracker == collect.TrackedByKernel && t.Backend.IsValid():
+				j.contradict(role, t.Ref, "%d connections to %s are translated to %s by the kernel's connection tracking, want by Cilium", t.Count, t.Destination, t.Backend)
+			case in.replaced() && t.Tracker == collect.TrackedByKernel:
+				j.contradict(role, t.Ref, "%d connections to %s have passed Cilium untranslated", t.Count, t.Destination)
+			case !t.Backend.IsValid() && t.Tracker == collect.TrackedByCilium:
+				j.contradict(role, t.Ref, "%d connections to %s go to a backend that Cilium's maps do not have", t.Count, t.Destination)
+			case !t.Backend.IsValid():
+				j.contradict(role, t.Ref, "%d connections to %s are not translated", t.Count, t.Destination)
+			case !in.isEndpoint(t.Backend):
+				j.contradict(role, t.Ref, "%d connections to %s are translated to %s, which is no ready endpoint", t.Count, t.Destination, t.Backend)
+			default:
+				j.quote(role, t.Ref, "%d connections to %s are translated to %s", t.Count, t.Destination, t.Backend)
+			}
+		}
+	}
+	if connections == 0 && j.skip == "" {
+		client := in.experiment.Workload.ClientNode
+		j.undecided(client, collect.Ref{File: evidence.ConntrackFiles(client)[0]}, "no connection to the Service is tracked, here or on any other node")
+	}
+}
+
+// translatedOn says whether a node translates connections to an address: those
+// to the Service, and to its port of that node. Another node's port is passed
+// on as it is.
+func (in subject) translatedOn(role string, destination netip.AddrPort) bool {
+	service := in.Objects.Service
+	toNode := destination.Port() == service.NodePort && slices.Contains(in.node(role).Addresses, destination.Addr())
+	return toNode || destination == netip.AddrPortFrom(service.ClusterIP, service.Port)
+}
+
+func (in subject) isEndpoint(backend netip.AddrPort) bool {
+	return evidence.ReadyEndpoint(in.Evidence, backend)
+}

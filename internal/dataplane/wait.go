@@ -1,0 +1,108 @@
+package dataplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"service-dataplane/internal/cluster"
+	"service-dataplane/internal/progress"
+	"service-dataplane/pkg/collect/cilium"
+)
+
+// agentsLimit bounds the wait for all agents: on a slow machine each compiles
+// its BPF programs for minutes.
+const agentsLimit = 6 * time.Minute
+
+// agentLabel selects the pods of Cilium's agents.
+const agentLabel = "k8s-app=cilium"
+
+// WaitCilium waits until the agent of every node says that it is well and that
+// it reaches every node. That its DaemonSet is ready says neither: programs are
+// compiled later, and an agent that reaches nobody is as ready as another.
+func WaitCilium(ctx context.Context, c *cluster.Cluster, show *progress.Reporter) error {
+	var waiting error
+	err := wait.PollUntilContextTimeout(ctx, time.Second, agentsLimit, true, func(ctx context.Context) (bool, error) {
+		waiting = nil
+		for _, node := range c.Nodes {
+			if waiting = agentWell(ctx, node, len(c.Nodes)); waiting != nil {
+				waiting = fmt.Errorf("%s: %w", node.Role, waiting)
+				show.Detail("%s", firstLine(waiting.Error()))
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if err != nil {
+		err = fmt.Errorf("Cilium is not well after %v: %w", agentsLimit, errors.Join(waiting, c.LogTail(ctx, Namespace, agentLabel)))
+		return c.Why(ctx, Namespace, err)
+	}
+	return nil
+}
+
+// agentWell says what keeps a node's agent from being well, nil if nothing does.
+func agentWell(ctx context.Context, node cluster.Node, nodes int) error {
+	container, err := AgentContainer(ctx, node)
+	if err != nil {
+		return err
+	}
+	output := func(argv ...string) ([]byte, error) {
+		out, err := node.Run(ctx, append([]string{"crictl", "exec", container}, argv...))
+		if err == nil && out.ExitCode != 0 {
+			err = fmt.Errorf("%s: exit code %d: %s", strings.Join(argv, " "), out.ExitCode, firstLine(string(out.Stderr)))
+		}
+		return out.Stdout, err
+	}
+	raw, err := output("cilium-dbg", "status", "-o", "json")
+	if err != nil {
+		return err
+	}
+	status, err := cilium.DecodeStatus(raw)
+	if err != nil {
+		return err
+	}
+	if status.State != "Ok" || status.KubernetesState != "Ok" {
+		return fmt.Errorf("the agent's state is %s (%s), its connection to the API server %s", status.State, status.Message, status.KubernetesState)
+	}
+	// Probed now: the agent's own round comes every two minutes.
+	if raw, err = output("cilium-health", "status", "--probe", "-o", "json"); err != nil {
+		return err
+	}
+	health, err := cilium.DecodeHealth(raw)
+	if err != nil {
+		return err
+	}
+	switch {
+	case health.Total != nodes:
+		return fmt.Errorf("the agent knows %d of %d nodes", health.Total, nodes)
+	case len(health.Unreachable) > 0:
+		return fmt.Errorf("the agent does not reach %s", strings.Join(health.Unreachable, ", "))
+	case len(health.Unproven) > 0:
+		return fmt.Errorf("the agent has not probed %s yet", strings.Join(health.Unproven, ", "))
+	}
+	return nil
+}
+
+// AgentContainer returns the ID of the running agent's container on a node.
+func AgentContainer(ctx context.Context, node cluster.Node) (string, error) {
+	out, err := node.Run(ctx, []string{"crictl", "ps", "--name", "^cilium-agent$", "--state", "running", "--quiet"})
+	if err != nil {
+		return "", err
+	}
+	if ids := strings.Fields(string(out.Stdout)); len(ids) == 1 {
+		return ids[0], nil
+	}
+	return "", fmt.Errorf("no agent is running yet")
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return line
+}
