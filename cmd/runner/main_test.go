@@ -31,7 +31,7 @@ func runner(ctx context.Context, args ...string) (string, error) {
 func tree(t *testing.T) string {
 	t.Helper()
 	repo := filepath.Join(t.TempDir(), "tree")
-	for _, dir := range []string{"scenarios", "experiments"} {
+	for _, dir := range []string{"scenarios", "experiments", "charts"} {
 		if err := os.CopyFS(filepath.Join(repo, dir), os.DirFS(filepath.Join("../..", dir))); err != nil {
 			t.Fatal(err)
 		}
@@ -141,6 +141,11 @@ func TestUsage(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(bare, "experiments"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	unlocked := tree(t)
+	if err := os.Remove(filepath.Join(unlocked, "charts", "lock.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	const scenarios = "there are: cilium-kube-proxy, cilium, cilium-1-19, iptables, ipvs, nftables"
 	tests := []struct {
 		name string
 		ctx  context.Context
@@ -154,7 +159,10 @@ func TestUsage(t *testing.T) {
 		{"no such form of output", t.Context(), "list -o xml --repo " + repo, 2, []string{"--output xml: want table, json or yaml"}},
 		{"that is no tree", t.Context(), "list --repo " + empty, 2, []string{"--repo " + empty, "scenarios and experiments"}},
 		{"a tree without experiments", t.Context(), "list --repo " + bare, 2, []string{filepath.Join(bare, "experiments") + " has no *.yaml files"}},
-		{"no such scenario", t.Context(), "run --scenario nosuch --repo " + repo, 2, []string{"there is no nosuch in scenarios; there are: iptables, ipvs, nftables"}},
+		{"no such scenario", t.Context(), "run --scenario nosuch --repo " + repo, 2, []string{"there is no nosuch in scenarios; " + scenarios}},
+		{"no such variant", t.Context(), "run --scenario cilium-1-18 --repo " + repo, 2, []string{"there is no cilium-1-18 in scenarios; " + scenarios}},
+		{"images of no such scenario", t.Context(), "image cilium nosuch --repo " + repo, 2, []string{"there is no nosuch in scenarios; " + scenarios}},
+		{"a tree without a lock", t.Context(), "image --repo " + unlocked, 2, []string{"lock.yaml", "no such file"}},
 		{"no such experiment either", t.Context(), "run no-path --scenario iptables,nosuch --repo " + repo, 2, []string{
 			"there is no no-path in experiments; there are: service-path", "there is no nosuch in scenarios",
 		}},
@@ -201,6 +209,27 @@ func TestEveryMistakeAtOnce(t *testing.T) {
 	for i := range want {
 		if !strings.HasPrefix(lines[i], want[i]) {
 			t.Errorf("%q, want %q", lines[i], want[i])
+		}
+	}
+}
+
+// TestHelp: of the verbs by what they name that people look for.
+func TestHelp(t *testing.T) {
+	for verb, says := range map[string][]string{
+		"":      {"run ", "list ", "doctor ", "verify ", "update ", "clean ", "image ", "Exit codes:"},
+		"run":   {"runner run [EXPERIMENT...]", "--scenario strings", "--node-image", "--image-source"},
+		"image": {"runner image [SCENARIO...]", "images of the data planes", "  runner image cilium\n", "--node-image string", `--image-source string   images of data planes: auto, registry or source (default "auto")`, "--repo string"},
+	} {
+		// Asked for anywhere, without a tree: it is where one begins.
+		t.Chdir(t.TempDir())
+		out, err := runner(t.Context(), append(strings.Fields(verb), "--help")...)
+		if exitCode(err) != exitPassed {
+			t.Errorf("%s: %v", verb, err)
+		}
+		for _, want := range says {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s --help does not say %q:\n%s", verb, want, out)
+			}
 		}
 	}
 }

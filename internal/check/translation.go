@@ -102,9 +102,16 @@ func (in subject) socket(p collect.EntryPoint, a traffic.Attempt, want string, j
 	case "":
 		j.contradict(p.From, sockets(p, a), "connection %d: dialled %s, but the socket's remote address is %s, which is no ready endpoint", a.Sequence, a.DialedAddress, a.KernelRemote)
 	default:
-		j.contradict(p.From, sockets(p, a), "connection %d: dialled %s, the socket's remote address is %s: translated in the %s, want %s", a.Sequence, a.DialedAddress, a.KernelRemote, place, want)
+		j.contradict(p.From, sockets(p, a), "connection %d: dialled %s, the socket's remote address is %s: translated %s, want %s", a.Sequence, a.DialedAddress, a.KernelRemote, where(place), where(want))
 	}
 	return place == want && a.Peername == a.DialedAddress
+}
+
+func where(place string) string {
+	if place == spec.TranslatedAtSocket {
+		return "at the socket"
+	}
+	return "in the packet"
 }
 
 func dialled(p collect.EntryPoint) []netip.AddrPort {

@@ -34,7 +34,9 @@ func TestTranslation(t *testing.T) {
 		}
 	}
 	unreadable := func(file string) func(*subject) {
-		return func(in *subject) { in.Problems = append(in.Problems, collect.Problem{Node: "worker", File: file, Text: "failed"}) }
+		return func(in *subject) {
+			in.Problems = append(in.Problems, collect.Problem{Node: "worker", File: file, Text: "failed"})
+		}
 	}
 	byCilium, byKernel := collect.TrackedByCilium, collect.TrackedByKernel
 	fromPod := collect.EntryPoint{Name: "p", From: spec.FromClient, To: spec.ToClusterIP, EntryNode: "worker2"}
@@ -51,9 +53,9 @@ func TestTranslation(t *testing.T) {
 	}{
 		{"at the socket", fromPod, spec.TranslatedAtSocket, []traffic.Attempt{rewritten, connection(service, service, local)}, nil, collect.Pass,
 			"Every entry point: rewritten at connect(), no packet carries the address dialled."},
-		{"in the packet, want at the socket", fromPod, spec.TranslatedAtSocket, []traffic.Attempt{kept, kept}, nil, collect.Fail, "client: connection 1: dialled 10.96.0.5:80, the socket's remote address is 10.96.0.5:80: translated in the packet, want socket"},
+		{"in the packet, want at the socket", fromPod, spec.TranslatedAtSocket, []traffic.Attempt{kept, kept}, nil, collect.Fail, "client: connection 1: dialled 10.96.0.5:80, the socket's remote address is 10.96.0.5:80: translated in the packet, want at the socket"},
 		{"once at the socket and once in the packet", fromPod, spec.TranslatedAtSocket, []traffic.Attempt{rewritten, kept}, nil, collect.Fail, "connection 2"},
-		{"at the socket, want in the packet", fromPod, spec.TranslatedInPacket, []traffic.Attempt{rewritten}, nil, collect.Fail, "translated in the socket, want packet"},
+		{"at the socket, want in the packet", fromPod, spec.TranslatedInPacket, []traffic.Attempt{rewritten}, nil, collect.Fail, "translated at the socket, want in the packet"},
 		{"to a stranger", fromPod, spec.TranslatedAtSocket, []traffic.Attempt{connection(service, service, "10.244.9.9:8080")}, nil, collect.Fail, "which is no ready endpoint"},
 		{"getpeername shows it", fromPod, spec.TranslatedAtSocket, []traffic.Attempt{connection(service, remote, remote)}, nil, collect.Fail, "getpeername() says 10.244.2.2:8080"},
 		{"getpeername shows another in the packet", fromPod, spec.TranslatedInPacket, []traffic.Attempt{connection(service, remote, service)}, nil, collect.Fail, "getpeername() says 10.244.2.2:8080"},
@@ -71,7 +73,7 @@ func TestTranslation(t *testing.T) {
 		{"in the packet, by Cilium", fromPod, spec.TranslatedInPacket, []traffic.Attempt{kept}, track("worker2", byCilium, client, service, remote), collect.Pass,
 			"Every entry point: packets carry the address dialled until Cilium translates them."},
 		{"from outside, whatever is expected of pods", fromHost, spec.TranslatedAtSocket, []traffic.Attempt{connection(nodePort, nodePort, nodePort)}, track("worker", byCilium, host, nodePort, local), collect.Pass, "until Cilium translates them."},
-		{"from outside at the socket", fromHost, spec.TranslatedAtSocket, []traffic.Attempt{connection(nodePort, nodePort, local)}, nil, collect.Fail, "translated in the socket, want packet"},
+		{"from outside at the socket", fromHost, spec.TranslatedAtSocket, []traffic.Attempt{connection(nodePort, nodePort, local)}, nil, collect.Fail, "translated at the socket, want in the packet"},
 		{"untracked", fromHost, spec.TranslatedInPacket, []traffic.Attempt{connection(nodePort, nodePort, nodePort)}, nil, collect.Fail, "worker: no connection to 172.18.0.3:30081 that was translated to a ready endpoint is tracked"},
 		{"tracked on another node", fromHost, spec.TranslatedInPacket, []traffic.Attempt{connection(nodePort, nodePort, nodePort)}, track("worker2", byCilium, host, nodePort, local), collect.Fail, "worker: no connection"},
 		{"tracked and not translated", fromHost, spec.TranslatedInPacket, []traffic.Attempt{connection(nodePort, nodePort, nodePort)}, track("worker", byKernel, host, nodePort, ""), collect.Fail, "worker: no connection"},

@@ -2,18 +2,11 @@ package dataplane
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 
-	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chart/loader"
+	"gopkg.in/yaml.v3"
 	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/cli"
-	"helm.sh/helm/v3/pkg/registry"
 
 	"service-dataplane/internal/ciliumimage"
 	"service-dataplane/internal/cluster"
@@ -44,24 +37,24 @@ type Installed struct {
 
 // Cilium installs Cilium into a cluster.
 type Cilium struct {
-	Spec   spec.Cilium
-	Pinned spec.Chart
+	Spec  spec.Cilium
+	Chart Chart
+	// Images, and the name of each in the nodes.
 	Images Images
-	// Repo is the root of this project's tree, WorkDir takes downloads.
-	Repo, WorkDir string
+	Names  map[string]string
 	// MissingCapabilities are those this host cannot give to any container.
 	MissingCapabilities []string
 }
 
 // Install installs the chart and returns what was installed. It does not wait.
 func (c Cilium) Install(ctx context.Context, to *cluster.Cluster, apiServer string) (Installed, error) {
-	chart, from, err := c.chart(ctx)
+	values, dropped := c.values(c.Chart.Values, apiServer)
+	values, err := asRead(values)
 	if err != nil {
 		return Installed{}, err
 	}
-	values, dropped := c.values(chart.Values, apiServer)
 	installed := Installed{
-		Name: chart.Name(), Version: chart.Metadata.Version, Chart: from, Images: c.Images, Values: values,
+		Name: c.Chart.Name(), Version: c.Chart.Metadata.Version, Chart: c.Chart.From, Images: c.Images, Values: values,
 	}
 	for _, image := range c.Images {
 		if image.Origin == imagebuild.Source {
@@ -71,59 +64,15 @@ func (c Cilium) Install(ctx context.Context, to *cluster.Cluster, apiServer stri
 	for _, capability := range dropped {
 		installed.Deviations = append(installed.Deviations, fmt.Sprintf("containers without %s, which this host does not hold", capability))
 	}
-	if chart.Metadata.Version != c.Spec.Version {
-		return Installed{}, fmt.Errorf("the chart from %s is of version %s, and version %s is asked for", from, chart.Metadata.Version, c.Spec.Version)
-	}
-	err = helm.Install(ctx, to.Kubeconfig, helm.Release{Name: "cilium", Namespace: Namespace, Chart: chart, Values: values})
+	err = helm.Install(ctx, to.Kubeconfig, helm.Release{Name: "cilium", Namespace: Namespace, Chart: c.Chart.Chart, Values: values})
 	return installed, err
-}
-
-// chart loads the chart of the module, or of the pinned repository.
-func (c Cilium) chart(ctx context.Context) (*chart.Chart, string, error) {
-	if c.Pinned.Source != "" {
-		source := filepath.Join(c.Repo, c.Pinned.Source)
-		dir, err := imagebuild.Module(ctx, source, ciliumimage.Module, "{{.Dir}}")
-		if err != nil {
-			return nil, "", err
-		}
-		chart, err := loader.Load(filepath.Join(dir, "install", "kubernetes", "cilium"))
-		return chart, fmt.Sprintf("module %s v%s, checked by %s/go.sum", ciliumimage.Module, c.Pinned.Version, c.Pinned.Source), err
-	}
-	archive, err := c.download()
-	if err != nil {
-		return nil, "", err
-	}
-	content, err := os.ReadFile(archive)
-	if err != nil {
-		return nil, "", err
-	}
-	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(content))
-	if c.Pinned.Digest != "" && digest != c.Pinned.Digest {
-		return nil, "", fmt.Errorf("chart %s %s from %s is %s, and charts/lock.yaml pins %s", c.Pinned.Name, c.Pinned.Version, c.Pinned.Repository, digest, c.Pinned.Digest)
-	}
-	chart, err := loader.LoadFile(archive)
-	return chart, c.Pinned.Repository + " " + digest, err
-}
-
-func (c Cilium) download() (string, error) {
-	settings := cli.New()
-	settings.RepositoryCache = filepath.Join(c.WorkDir, "charts")
-	client, err := registry.NewClient()
-	if err != nil {
-		return "", err
-	}
-	configuration := &action.Configuration{RegistryClient: client}
-	pull := action.NewInstall(configuration)
-	pull.Version = c.Pinned.Version
-	return pull.LocateChart(c.Pinned.Repository+"/"+c.Pinned.Name, settings)
 }
 
 // values are the scenario's, with what depends on cluster and host. A value
 // that the scenario gives stays as it is.
 func (c Cilium) values(defaults map[string]any, apiServer string) (values map[string]any, dropped []string) {
-	names := c.Images.InNodes(c.Pinned)
 	image := func(part string) map[string]any {
-		return map[string]any{"override": names[part], "useDigest": false, "pullPolicy": "Never"}
+		return map[string]any{"override": c.Names[part], "useDigest": false, "pullPolicy": "Never"}
 	}
 	added := map[string]any{
 		"image":    image("agent"),
@@ -166,6 +115,16 @@ func (c Cilium) capabilities(defaults map[string]any) (kept map[string]any, drop
 	}
 	slices.Sort(dropped)
 	return kept, dropped
+}
+
+// asRead returns values as Helm reads them from a file: charts ask for the types
+// that has (a number is a float64).
+func asRead(values map[string]any) (map[string]any, error) {
+	text, err := yaml.Marshal(values)
+	if err != nil {
+		return nil, err
+	}
+	return chartutil.ReadValues(text)
 }
 
 func copyTable(table map[string]any) map[string]any {

@@ -155,3 +155,18 @@ func TestProxyPod(t *testing.T) {
 		}
 	}
 }
+
+// FuzzProcess: whatever is listed, there is an answer or a problem, not both.
+func FuzzProcess(f *testing.F) {
+	f.Add([]byte("  PID COMMAND         COMMAND\n    1 systemd         /sbin/init\n"))
+	f.Add([]byte("PID COMMAND\n1\n\n"))
+	f.Fuzz(func(t *testing.T, ps []byte) {
+		s := &source{
+			raw: fstest.MapFS{"worker/p": {Data: ps}}, unusable: map[string]bool{},
+			records: map[string]collect.Record{"worker/p": {Outcome: collect.Captured}},
+		}
+		if got := s.process("worker/p"); (got.Value == "") != (len(s.problems) == 1) {
+			t.Errorf("%+v with problems %+v", got, s.problems)
+		}
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"service-dataplane/internal/spec"
 	"service-dataplane/pkg/collect"
 )
 
@@ -37,8 +38,8 @@ type NormalizedMode struct {
 	Agents    map[string]NormalizedAgent `json:"agents,omitempty"`
 }
 
-// NormalizedAgent is what Cilium's agent says of itself. How many nodes its
-// probes have come to is a matter of time; whether one is out of reach is not.
+// NormalizedAgent is what Cilium's agent says of itself. Of its probes only
+// whether they reach every node: how many they have come to is a matter of time.
 type NormalizedAgent struct {
 	KubeProxyReplacement string `json:"kubeProxyReplacement"`
 	SocketLB             string `json:"socketLB"`
@@ -104,7 +105,9 @@ type NormalizedTraffic struct {
 	Source     string `json:"source"`
 	SourceFits bool   `json:"sourceFits"`
 	// Translated is where: "packet", "socket", "elsewhere", or "unknown".
-	Translated    []string `json:"translated"`
+	Translated []string `json:"translated"`
+	// Trackers are whose records of the entry node have the packets translated.
+	Trackers      []string `json:"trackers"`
 	EndpointsOnly bool     `json:"endpointsOnly"`
 }
 
@@ -184,5 +187,9 @@ func normalizedTraffic(e collect.Evidence, p collect.EntryPoint, ready map[netip
 	}
 	slices.Sort(t.Translated)
 	t.Translated = slices.Compact(t.Translated)
+	t.Trackers = []string{}
+	if slices.Contains(t.Translated, spec.TranslatedInPacket) {
+		t.Trackers = Trackers(e, p)
+	}
 	return t
 }

@@ -139,6 +139,22 @@ func Translated(e collect.Evidence, a traffic.Attempt) (place string, ok bool) {
 	return "", true
 }
 
+// Trackers are those who, on the node an entry point's connections enter, have
+// tracked one of them as translated to a ready endpoint.
+func Trackers(e collect.Evidence, p collect.EntryPoint) []string {
+	all := []string{}
+	for _, state := range e.Kernel {
+		for _, t := range state.Translations {
+			dialled := slices.ContainsFunc(p.Attempts, func(a traffic.Attempt) bool { return a.DialedAddress == t.Destination })
+			if state.Node == p.EntryNode && dialled && ReadyEndpoint(e, t.Backend) {
+				all = append(all, t.Tracker)
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // ReadyEndpoint says whether an address is a ready endpoint of the Service.
 func ReadyEndpoint(e collect.Evidence, address netip.AddrPort) bool {
 	return slices.ContainsFunc(e.Objects.Endpoints, func(p collect.Endpoint) bool {

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,9 +74,11 @@ type lab struct {
 
 // plane is a data plane that is ready to be installed.
 type plane struct {
-	chart   spec.Chart
-	images  dataplane.Images
-	archive string // of the images, for the nodes
+	chart  dataplane.Chart
+	images dataplane.Images
+	names  map[string]string // of the images in the nodes
+	// archive opens the images in the form of docker save.
+	archive func() (io.ReadCloser, error)
 }
 
 // Run runs the experiment on the scenarios, one cluster after another, and
@@ -196,18 +201,25 @@ func (l *lab) prepare(ctx context.Context, runnable []spec.Scenario, skipped out
 }
 
 func (l *lab) preparePlane(ctx context.Context, version string) (plane, error) {
-	p := plane{archive: filepath.Join(l.WorkDir, "cilium-"+version+".tar")}
-	p.chart, _ = l.Lock.Chart("cilium", version) // the scenario's version has been checked
-	var err error
-	if p.images, err = dataplane.Resolve(ctx, l.ImageSource, l.Repo, p.chart, l.show); err != nil {
+	pinned, _ := l.Lock.Chart("cilium", version) // the scenario's version has been checked
+	images, err := dataplane.Resolve(ctx, l.ImageSource, l.Repo, pinned, l.show)
+	if err != nil {
 		return plane{}, err
 	}
-	for part, image := range p.images {
-		l.show.Note("Cilium %s image %s (%s, %d MB)", part, image.Reference, image.Origin, image.Bytes/1e6)
+	for _, part := range slices.Sorted(maps.Keys(images)) {
+		l.show.Note("Cilium %s image %s (%s, %d MB)", part, images[part].Reference, images[part].Origin, images[part].Bytes/1e6)
 	}
-	return p, l.show.Run(ctx, progress.Step{Name: "save the Cilium images", Run: func(ctx context.Context) error {
-		return p.images.Save(ctx, p.chart, p.archive)
-	}})
+	archive := filepath.Join(l.WorkDir, "cilium-"+version+".tar")
+	p := plane{images: images, names: images.InNodes(pinned), archive: func() (io.ReadCloser, error) { return os.Open(archive) }}
+	return p, l.show.Run(ctx,
+		progress.Step{Name: "load the Cilium chart", Run: func(ctx context.Context) (err error) {
+			p.chart, err = dataplane.LoadChart(ctx, l.Repo, l.WorkDir, pinned)
+			return err
+		}},
+		progress.Step{Name: "save the Cilium images", Run: func(ctx context.Context) error {
+			return images.Save(ctx, pinned, archive)
+		}},
+	)
 }
 
 func (l *lab) skip(scenario spec.Scenario, reason string) Outcome {

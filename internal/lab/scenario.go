@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -136,7 +135,7 @@ func (l *lab) installCilium(ctx context.Context, c *cluster.Cluster, scenario sp
 			return err
 		}},
 		progress.Step{Name: "load the Cilium images into the nodes", Run: func(ctx context.Context) error {
-			return c.LoadImage(ctx, func() (io.ReadCloser, error) { return os.Open(prepared.archive) }, spec.Roles...)
+			return c.LoadImage(ctx, prepared.archive, spec.Roles...)
 		}},
 		progress.Step{Name: "install Cilium " + scenario.Spec.DataPlane.Cilium.Version, Run: func(ctx context.Context) error {
 			address, err := c.NodeAddress(ctx, spec.Roles[0])
@@ -144,12 +143,12 @@ func (l *lab) installCilium(ctx context.Context, c *cluster.Cluster, scenario sp
 				return err
 			}
 			installed, err = dataplane.Cilium{
-				Spec: *scenario.Spec.DataPlane.Cilium, Pinned: prepared.chart, Images: prepared.images,
-				Repo: l.Repo, WorkDir: l.WorkDir, MissingCapabilities: l.facts.MissingCapabilities,
+				Spec: *scenario.Spec.DataPlane.Cilium, Chart: prepared.chart, Images: prepared.images, Names: prepared.names,
+				MissingCapabilities: l.facts.MissingCapabilities,
 			}.Install(ctx, c, address.String())
 			return err
 		}},
-		progress.Step{Name: "wait until every agent is well and reaches all nodes", Run: func(ctx context.Context) error {
+		progress.Step{Name: "wait for the agents", Run: func(ctx context.Context) error {
 			return dataplane.WaitCilium(ctx, c, l.show)
 		}},
 	)

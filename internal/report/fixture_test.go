@@ -6,12 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
 
 	"service-dataplane/internal/host"
-	"service-dataplane/internal/nodeimage"
+	"service-dataplane/internal/imagebuild"
 	"service-dataplane/internal/progress"
 	"service-dataplane/internal/results"
 	"service-dataplane/internal/spec"
@@ -42,17 +43,25 @@ func newFixture(t *testing.T, scenario string) *fixture {
 			Modules: map[string]string{"sigs.k8s.io/kind": "v0.31.0", "k8s.io/client-go": "v0.35.0"},
 		},
 		Host:     host.Facts{KernelRelease: "6.18.44", OS: "Debian GNU/Linux 12", Arch: "amd64", CgroupVersion: "v2", CPUs: 2, MemoryBytes: 8 << 30, EngineVersion: "28.0.0", StorageDriver: "overlay2"},
-		Image:    nodeimage.Image{Reference: "kindest/node:v1.35.0", Origin: "registry"},
+		Image:    imagebuild.Image{Reference: "kindest/node:v1.35.0", Origin: "registry"},
 		Workload: results.WorkloadImage{Reference: "echo:1", Chart: "echo-0.1.0"},
 		Timings:  []progress.Timing{{Step: "create the cluster", Seconds: 61.04}, {Step: "collect", Seconds: 3.5, Failed: scenario == "ipvs"}},
 	}
+	mode := scenario
 	f.run.Scenario.Metadata = spec.Metadata{Name: scenario, Title: "kube-proxy in mode " + scenario}
+	switch scenario {
+	case "cilium":
+		f.run.Scenario.Metadata.Title = "Cilium without kube-proxy"
+	case "cilium-kube-proxy":
+		mode = "iptables"
+		f.run.Scenario.Metadata.Title = "Cilium as pod network, kube-proxy in mode iptables"
+	}
 	f.run.Scenario.Spec.Cluster = spec.ClusterSpec{PodSubnet: "10.244.0.0/16", ServiceSubnet: "10.96.0.0/16", CNI: "ptp"}
 	f.run.Experiment.Metadata = spec.Metadata{Name: "service-path", Title: "The path of a connection to a Service"}
 	f.run.Experiment.Spec.Workload = spec.Workload{Namespace: "service-dataplane", Client: "client", ClientNode: "worker2"}
 
 	f.e = collect.Evidence{Scenario: scenario, Experiment: "service-path"}
-	f.e.Mode.Declared = collect.Observation{Value: scenario, Ref: collect.Ref{File: "cluster/kube-proxy-configmap.json"}}
+	f.e.Mode.Declared = collect.Observation{Value: mode, Ref: collect.Ref{File: "cluster/kube-proxy-configmap.json"}}
 	f.e.Objects = collect.Objects{
 		Service: collect.Service{
 			Namespace: "service-dataplane", Name: "echo-server", Type: "NodePort", ClusterIP: netip.MustParseAddr("10.96.149.194"),
@@ -66,29 +75,40 @@ func newFixture(t *testing.T, scenario string) *fixture {
 		Pods:     []collect.Pod{{Namespace: "service-dataplane", Name: "client", Node: "worker2", Address: netip.MustParseAddr("10.244.1.4")}},
 	}
 	f.e.Objects.Expected.Frontends = make([]collect.Frontend, 6)
-	if scenario == "nftables" {
+	switch scenario {
+	case "nftables":
 		f.e.Objects.Service.ClusterIP = netip.MustParseAddr("10.96.104.167")
+	case "cilium":
+		f.e.Objects.Service.ClusterIP = netip.MustParseAddr("10.97.156.17")
+		f.e.Objects.Endpoints[0].Address = netip.MustParseAddr("10.245.2.76")
+		f.e.Objects.Endpoints[1].Address = netip.MustParseAddr("10.245.1.86")
+	}
+	for i := range f.e.Objects.Endpoints {
+		f.e.Objects.Endpoints[i].Serving = true
 	}
 	for i, role := range spec.Roles {
 		f.e.Nodes = append(f.e.Nodes, collect.Node{
 			Role: role, Name: "service-dataplane-" + scenario + "-" + role, KernelRelease: "6.18.44", KubeletVersion: "v1.35.0", ContainerRuntime: "containerd://2.1.0",
 			Addresses: []netip.Addr{netip.AddrFrom4([4]byte{172, 18, 0, byte(4 - i)}), netip.AddrFrom4([4]byte{10, 244, byte(3-i) % 3, 1})},
 		})
-		log := fmt.Sprintf(`I1129 14:08:5%d.000000       1 server_linux.go:136] "Using %s Proxier"`, i, scenario)
+		log := fmt.Sprintf(`I1129 14:08:5%d.000000       1 server_linux.go:136] "Using %s Proxier"`, i, mode)
 		f.file(role+"/kube-proxy.log", "starting\n"+log+"\n")
-		f.file(role+"/proxyMode.txt", scenario)
+		f.file(role+"/proxyMode.txt", mode)
 		f.e.Mode.Nodes = append(f.e.Mode.Nodes, collect.NodeMode{
 			Node:      role,
-			ProxyMode: collect.Observation{Value: scenario, Ref: collect.Ref{File: role + "/proxyMode.txt", Line: collect.Line{Number: 1, Text: scenario}}},
-			Log:       collect.Observation{Value: scenario, Ref: collect.Ref{File: role + "/kube-proxy.log", Line: collect.Line{Number: 2, Text: log}}},
+			ProxyMode: collect.Observation{Value: mode, Ref: collect.Ref{File: role + "/proxyMode.txt", Line: collect.Line{Number: 1, Text: mode}}},
+			Log:       collect.Observation{Value: mode, Ref: collect.Ref{File: role + "/kube-proxy.log", Line: collect.Line{Number: 2, Text: log}}},
 		})
 		f.e.Kernel = append(f.e.Kernel, f.state(scenario, role))
 	}
 	f.file("cluster/kube-proxy-configmap.json", "{}")
 	f.traffic()
+	if strings.HasPrefix(scenario, "cilium") {
+		f.installCilium(scenario == "cilium")
+	}
 	f.checks = []collect.Check{
 		{ID: "mode.actual", Statement: "On every node kube-proxy runs in the mode of the scenario.", Verdict: collect.Pass, Findings: []collect.Finding{
-			{Node: "worker", Text: "mode is " + scenario, Ref: f.e.Mode.Nodes[1].Log.Ref},
+			{Node: "worker", Text: "mode is " + mode, Ref: f.e.Mode.Nodes[1].Log.Ref},
 		}},
 		{ID: "traffic.selection", Statement: "Backends are selected as the scenario says.", Verdict: collect.Pass, Reason: "5 connections show that both backends are used, not how evenly."},
 	}
@@ -115,13 +135,15 @@ func (f *fixture) state(scenario, role string) collect.NodeState {
 	var err error
 	file := ""
 	switch scenario {
-	case "iptables":
+	case "cilium":
+		return s
+	case "iptables", "cilium-kube-proxy":
 		s.LiveIptables = iptables.LiveNFT
 		file = role + "/iptables-nft-save.txt"
 		table, err = iptables.Decode(f.recorded(file, "iptables", "testdata", "kube-proxy-iptables", role, "iptables-nft-save.txt"))
 		s.Tables = append(s.Tables, collect.NodeTable{File: role + "/nft-ruleset.json", ServiceTable: collect.ServiceTable{Encoding: "nftables"}})
 		s.Translations = []collect.Translation{{
-			Destination: netip.MustParseAddrPort("10.96.149.194:80"), Backend: netip.MustParseAddrPort("10.244.1.2:8080"), Count: 3,
+			Tracker: collect.TrackedByKernel, Destination: netip.MustParseAddrPort("10.96.149.194:80"), Backend: netip.MustParseAddrPort("10.244.1.2:8080"), Count: 3,
 			Ref: collect.Ref{File: role + "/conntrack-clusterip.txt", Line: collect.Line{Number: 1}},
 		}}
 		f.file(role+"/conntrack-clusterip.txt", "tcp\n")
@@ -195,7 +217,7 @@ func (f *fixture) traffic() {
 
 // everyVerdict adds checks that did not pass.
 func (f *fixture) everyVerdict() {
-	rows := f.e.Kernel[2].Tables[0]
+	rows := programmed(f.e.Kernel[2])[0]
 	f.checks = slices.Concat(f.checks, []collect.Check{
 		{ID: "traffic.complete", Statement: "Every connection through every entry point was made, once, and answered.", Verdict: collect.Fail, Reason: "host/host-nodeport-worker.jsonl: connection 3: dial tcp: i/o timeout", Findings: []collect.Finding{
 			{Node: "host", Text: "connection 3: dial tcp: i/o timeout", Ref: collect.Ref{File: "host/host-nodeport-worker.jsonl", Line: collect.Line{Number: 1}}},

@@ -1,8 +1,8 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
-	"net/netip"
 	"path"
 	"slices"
 	"strings"
@@ -10,7 +10,6 @@ import (
 	"service-dataplane/internal/results"
 	"service-dataplane/internal/spec"
 	"service-dataplane/pkg/collect"
-	"service-dataplane/pkg/collect/traffic"
 )
 
 // IndexEntry is one run of results/.
@@ -40,10 +39,10 @@ func Index(runs []IndexEntry) []byte {
 	}
 	d.heading(2, "How to read and re-check")
 	d.list([]string{
-		"**Mode** is what each kube-proxy answers at `/proxyMode`. **Encoding** is where frontends were found on the nodes, whatever the mode says; where two are named, both are programmed.",
+		"**Mode** is what each kube-proxy answers at `/proxyMode` and, where Cilium is installed, what its agents say of replacing kube-proxy. **Encoding** is where frontends were found in the nodes' kernels, whatever the mode says; where two are named, both are programmed.",
 		"**Frontends on a node** counts address, port and protocol. An encoding that lists a NodePort once for each address of the node has more of them for the same Services.",
 		"**Source seen** is whose address the backend saw. A masqueraded connection shows an address of the node that was dialled.",
-		"**Translated at**: *packet* means that the kernel's socket table holds the address that was dialled and netfilter translates below it; *socket* means that connect(2) itself was translated.",
+		"**Translated at**: *packet* means that the kernel's socket table holds the address that was dialled, which is translated below it, by netfilter or a BPF program; *socket* means that connect(2) itself was translated.",
 		"Times are not compared: the runs were made to see which path a connection takes, not how fast it is.",
 		"`runner verify results` decodes every raw file again, repeats the checks, writes these pages anew and says where the committed files differ. It needs no cluster. `make experiment` makes all runs again.",
 	})
@@ -62,29 +61,32 @@ func writeExperiment(d *document, name string, runs []IndexEntry) {
 	for _, r := range runs {
 		head = append(head, fmt.Sprintf("[%s](%s)", escape(r.Evidence.Scenario), escapePath(path.Join(r.Dir, "README.md"))))
 	}
-	rows := []row{
+	rows := slices.Concat([]row{
 		{"Mode", modes},
-		{"Encoding", func(r IndexEntry) string { return nodeCell(r, encodings) }},
+		{"Encoding", func(r IndexEntry) string {
+			return nodeCell(r, func(s collect.NodeState) string { return encodings(r.Evidence, s) })
+		}},
 		{"iptables back end with Service rules", func(r IndexEntry) string {
 			return nodeCell(r, func(s collect.NodeState) string { return s.LiveIptables })
 		}},
 		{"Frontends on a node", func(r IndexEntry) string {
-			return nodeCell(r, func(s collect.NodeState) string { return fmt.Sprint(frontends(s)) })
+			return nodeCell(r, func(s collect.NodeState) string { return frontends(r.Evidence, s) })
 		}},
 		{"Selection", func(r IndexEntry) string { return selection(r.Evidence) }},
-		{"Source seen via ClusterIP", func(r IndexEntry) string { return sources(r.Evidence, false) }},
-		{"Source seen via NodePort", func(r IndexEntry) string { return sources(r.Evidence, true) }},
-		{"Translated at", func(r IndexEntry) string { return translation(r.Evidence) }},
-		{"Connections answered", connections},
-		{"Checks", func(r IndexEntry) string { return verdictLine(r.Checks) }},
-		{"Kubernetes", func(r IndexEntry) string {
-			return nodeValues(r, func(n collect.Node) string { return n.KubeletVersion })
-		}},
-		{"Kernel", func(r IndexEntry) string {
-			return nodeValues(r, func(n collect.Node) string { return n.KernelRelease })
-		}},
-		{"Date", func(r IndexEntry) string { return r.Run.Started.UTC().Format("2006-01-02") }},
-	}
+		{"Source seen via ClusterIP", func(r IndexEntry) string { return dash(seen(r.Evidence, false)) }},
+	}, byProber(runs, "Source seen via NodePort", func(e collect.Evidence, from ...string) string { return seen(e, true, from...) }),
+		byProber(runs, "Translated at", translation),
+		trackerRows(runs), []row{
+			{"Connections answered", connections},
+			{"Checks", func(r IndexEntry) string { return verdictLine(r.Checks) }},
+			{"Kubernetes", func(r IndexEntry) string {
+				return nodeValues(r, func(n collect.Node) string { return n.KubeletVersion })
+			}},
+			{"Kernel", func(r IndexEntry) string {
+				return nodeValues(r, func(n collect.Node) string { return n.KernelRelease })
+			}},
+			{"Date", func(r IndexEntry) string { return r.Run.Started.UTC().Format("2006-01-02") }},
+		})
 	var cells [][]string
 	for _, row := range rows {
 		line := []string{row.name}
@@ -96,14 +98,49 @@ func writeExperiment(d *document, name string, runs []IndexEntry) {
 	d.table(head, cells)
 }
 
-func modes(r IndexEntry) string {
-	var states []collect.NodeState // nodes of a mode, as nodeCell groups them
-	said := map[string]string{}
-	for _, n := range r.Evidence.Mode.Nodes {
-		states = append(states, collect.NodeState{Node: n.Node})
-		said[n.Node] = n.ProxyMode.Value
+// byProber is one row, or two where a run shows pods and the outside something
+// else.
+func byProber(runs []IndexEntry, name string, value func(e collect.Evidence, from ...string) string) []row {
+	of := func(from ...string) func(IndexEntry) string {
+		return func(r IndexEntry) string { return dash(value(r.Evidence, from...)) }
 	}
-	return cells(perNode(states, func(s collect.NodeState) string { return said[s.Node] }))
+	if slices.ContainsFunc(runs, func(r IndexEntry) bool {
+		return differ(value(r.Evidence, spec.FromClient), value(r.Evidence, spec.FromHost))
+	}) {
+		return []row{{name + ", from a pod", of(spec.FromClient)}, {name + ", from outside", of(spec.FromHost)}}
+	}
+	return []row{{name, of()}}
+}
+
+// trackerRows is a row where some run has a second tracker of connections.
+func trackerRows(runs []IndexEntry) []row {
+	if !slices.ContainsFunc(runs, func(r IndexEntry) bool { return hasAgents(r.Evidence) }) {
+		return nil
+	}
+	return []row{{"Translated packets tracked by", func(r IndexEntry) string { return packetTrackers(r.Evidence) }}}
+}
+
+// packetTrackers is whose records the translations of packets are in.
+func packetTrackers(e collect.Evidence) string {
+	of := func(clusterIP bool) string {
+		var names []string
+		for _, s := range e.Kernel {
+			for _, t := range s.Translations {
+				if t.Backend.IsValid() && isClusterIP(e.Objects.Service, t.Destination) == clusterIP {
+					names = append(names, tracker(t.Tracker))
+				}
+			}
+		}
+		return strings.Join(distinct(names), " and ")
+	}
+	switch service, node := of(true), of(false); {
+	case service == node || service == "":
+		return cmp.Or(node, "–")
+	case node == "":
+		return service
+	default:
+		return fmt.Sprintf("%s via ClusterIP, %s via NodePort", service, node)
+	}
 }
 
 // nodeCell is one value where all nodes have the same.
@@ -126,65 +163,70 @@ func cells(groups []group) string {
 	return strings.Join(parts, "; ")
 }
 
-func encodings(s collect.NodeState) string {
-	var names []string
+// encodings hold Services. Those that have a part of the Service under test
+// beside one that has it whole come last and say so.
+func encodings(e collect.Evidence, s collect.NodeState) string {
+	names, part := byEncoding(e, s)
+	for i, name := range names {
+		if part[name] != "" {
+			names[i] += fmt.Sprintf(" (%s alone)", part[name])
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// frontends are counted for each encoding where there are several.
+func frontends(e collect.Evidence, s collect.NodeState) string {
+	counts := map[string]int{}
+	for _, t := range programmed(s) {
+		counts[t.Encoding] += len(t.Frontends)
+	}
+	names, _ := byEncoding(e, s)
+	switch len(names) {
+	case 0:
+		return "0"
+	case 1:
+		return fmt.Sprint(counts[names[0]])
+	}
+	var parts []string
+	for _, name := range names {
+		parts = append(parts, fmt.Sprintf("%d in %s", counts[name], name))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// byEncoding names the encodings of a node that hold Services, and which part
+// of the Service under test those have that lack some of it.
+func byEncoding(e collect.Evidence, s collect.NodeState) (names []string, part map[string]string) {
+	part = map[string]string{}
+	whole := false
 	for _, t := range programmed(s) {
 		names = append(names, t.Encoding)
+		switch found := underTest(t, e.Objects.Service); {
+		case entire(found, e.Objects.Service):
+			whole = true
+		case len(found) > 0:
+			part[t.Encoding] = kinds(found)
+		}
 	}
-	return strings.Join(distinct(names), ", ")
+	names = distinct(names)
+	if !whole {
+		return names, nil
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(len(part[a]), len(part[b])) })
+	return names, part
 }
 
 func selection(e collect.Evidence) string {
 	return cells(perNode(e.Kernel, func(s collect.NodeState) string {
 		var names []string
-		for _, t := range s.Tables {
+		for _, t := range kernelTables(s) {
 			for _, f := range underTest(t, e.Objects.Service) {
 				names = append(names, string(f.Selection))
 			}
 		}
 		return strings.Join(distinct(names), ", ")
 	}))
-}
-
-// sources are whose addresses the backends saw, by how the Service was dialled.
-func sources(e collect.Evidence, nodePort bool) string {
-	var names []string
-	for _, p := range e.Traffic {
-		if (p.To == spec.ToNodePort) != nodePort {
-			continue
-		}
-		for _, a := range answered(p) {
-			names = append(names, relation(e, p, a))
-		}
-	}
-	return dash(strings.Join(distinct(names), ", "))
-}
-
-// relation is what a source address is to its connection.
-func relation(e collect.Evidence, p collect.EntryPoint, a traffic.Attempt) string {
-	seen := a.SourceSeen.Addr()
-	onNode := func(n collect.Node) bool {
-		return n.Role == p.Node && (n.InternalIP == seen || slices.ContainsFunc(n.Addresses, func(x netip.Addr) bool { return x == seen }))
-	}
-	switch {
-	case seen == a.LocalAddress.Addr():
-		return "the client's own"
-	case slices.ContainsFunc(e.Nodes, onNode):
-		return "the dialled node's"
-	}
-	return owner(e, p, seen)
-}
-
-func translation(e collect.Evidence) string {
-	var places []string
-	for _, p := range e.Traffic {
-		for _, a := range p.Attempts {
-			if at := translatedAt(a); at != "" {
-				places = append(places, at)
-			}
-		}
-	}
-	return dash(strings.Join(distinct(places), " and "))
 }
 
 func connections(r IndexEntry) string {

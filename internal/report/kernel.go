@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/cilium"
 )
 
 // writeKernel quotes one node whole, the client's, and compares the others
@@ -24,9 +25,13 @@ func writeKernel(d *document, e collect.Evidence, clientNode string, raw fs.FS) 
 	whole := e.Kernel[max(0, slices.IndexFunc(e.Kernel, func(s collect.NodeState) bool { return s.Node == clientNode }))]
 	others := slices.DeleteFunc(slices.Clone(e.Kernel), func(s collect.NodeState) bool { return s.Node == whole.Node })
 	writeEncodings(d, e.Kernel)
-	if err := writePath(d, e.Objects, whole, others, raw); err != nil {
+	if err := writeLeftovers(d, e, raw); err != nil {
 		return err
 	}
+	if err := writePath(d, e, whole, others, raw); err != nil {
+		return err
+	}
+	writeMaps(d, e)
 	writeTables(d, e.Objects, whole, others)
 	writeTranslations(d, e)
 	return nil
@@ -50,7 +55,7 @@ func writeEncodings(d *document, states []collect.NodeState) {
 	slices.SortFunc(sources, func(a, b source) int { return cmp.Or(cmp.Compare(a.encoding, b.encoding), cmp.Compare(a.file, b.file)) })
 	var rows [][]string
 	for _, at := range sources {
-		row := []string{escape(at.encoding), code(at.file)}
+		row := []string{encodingName(at.encoding), code(at.file)}
 		for _, s := range states {
 			cell := "not read"
 			for _, t := range s.Tables {
@@ -67,6 +72,9 @@ func writeEncodings(d *document, states []collect.NodeState) {
 		live = append(live, escape(cmp.Or(s.LiveIptables, "not read")))
 	}
 	d.table(head, append(rows, live))
+	if slices.ContainsFunc(sources, func(s source) bool { return s.encoding == cilium.AgentEncoding }) {
+		d.paragraph("The agent's list is what Cilium means to program, the maps are what it has programmed. A node port that Cilium serves is in the list once; in the maps it is once for each address of the node, and once for the zero address.")
+	}
 }
 
 func frontendCount(t collect.NodeTable) string {
@@ -80,10 +88,10 @@ func frontendCount(t collect.NodeTable) string {
 	return text
 }
 
-func writePath(d *document, objects collect.Objects, whole collect.NodeState, others []collect.NodeState, raw fs.FS) error {
-	name := code(objects.Service.Namespace + "/" + objects.Service.Name)
+func writePath(d *document, e collect.Evidence, whole collect.NodeState, others []collect.NodeState, raw fs.FS) error {
+	name := code(e.Objects.Service.Namespace + "/" + e.Objects.Service.Name)
 	d.heading(3, "The path of the Service on %s", escape(whole.Node))
-	stages, err := nodePath(raw, whole, objects.Service)
+	stages, err := nodePath(raw, e, whole)
 	if err != nil {
 		return err
 	}
@@ -95,7 +103,7 @@ func writePath(d *document, objects collect.Objects, whole collect.NodeState, ot
 		d.fence(numbered(s.lines))
 	}
 	for _, other := range others {
-		path, err := nodePath(raw, other, objects.Service)
+		path, err := nodePath(raw, e, other)
 		if err != nil {
 			return err
 		}
@@ -106,26 +114,45 @@ func writePath(d *document, objects collect.Objects, whole collect.NodeState, ot
 
 // nodePath is the path in every table that has the Service: two of them are
 // two data planes, and a page has to show both.
-func nodePath(raw fs.FS, state collect.NodeState, service collect.Service) ([]stage, error) {
+func nodePath(raw fs.FS, e collect.Evidence, state collect.NodeState) ([]stage, error) {
 	var all []stage
-	for _, t := range state.Tables {
-		frontends := underTest(t, service)
+	var names []string
+	for _, t := range kernelTables(state) {
+		frontends := underTest(t, e.Objects.Service)
 		if len(frontends) == 0 {
 			continue
 		}
-		stages, err := servicePath(raw, t, frontends)
+		var stages []stage
+		var err error
+		if t.Encoding == cilium.Encoding {
+			stages, err = ciliumPath(raw, e, state, frontends)
+		} else {
+			stages, err = servicePath(raw, t, frontends)
+		}
 		if err != nil {
 			return nil, err
 		}
+		for i := range stages {
+			stages[i].encoding = t.Encoding
+		}
 		all = append(all, stages...)
+		names = append(names, t.Encoding)
+	}
+	if len(distinct(names)) > 1 {
+		for i := range all {
+			all[i].what = fmt.Sprintf("(%s) %s", encodingName(all[i].encoding), all[i].what)
+		}
 	}
 	return all, nil
 }
 
+// linesIn are the lines that two nodes can have in common.
 func linesIn(stages []stage) []quoted {
 	var lines []quoted
 	for _, s := range stages {
-		lines = append(lines, s.lines...)
+		if !s.passing {
+			lines = append(lines, s.lines...)
+		}
 	}
 	return lines
 }
@@ -181,7 +208,7 @@ func numbered(lines []quoted) []string {
 	}
 	var out []string
 	for i, l := range lines {
-		if i > 0 && l.Number != lines[i-1].Number+1 {
+		if i > 0 && l.Number != lines[i-1].Number+max(1, lines[i-1].height) {
 			out = append(out, "")
 		}
 		text := tabs(l.Text)

@@ -47,18 +47,34 @@ func (d *document) table(head []string, rows [][]string) {
 }
 
 // fence quotes lines as they are, between fences none of them can close.
-func (d *document) fence(lines []string) {
+func (d *document) fence(lines []string) { d.fenceOf("text", lines) }
+
+// fenceOf is a fence of a language, for its colours.
+func (d *document) fenceOf(language string, lines []string) {
 	mark := "```"
 	for _, line := range lines {
 		for strings.Contains(line, mark) {
 			mark += "`"
 		}
 	}
-	fmt.Fprintf(d, "%stext\n", mark)
+	fmt.Fprintf(d, "%s%s\n", mark, language)
 	for _, line := range lines {
 		fmt.Fprintln(d, printable(line))
 	}
 	fmt.Fprintf(d, "%s\n\n", mark)
+}
+
+// folded shows what write adds behind a line to click on, or openly below it.
+// The title is Markdown and plain text at once.
+func (d *document) folded(fold bool, title string, write func()) {
+	if !fold {
+		d.paragraph("%s:", title)
+		write()
+		return
+	}
+	d.paragraph("<details>\n<summary>%s</summary>", title)
+	write()
+	d.paragraph("</details>")
 }
 
 // escape makes any text safe in a paragraph or a table's cell: it can begin no

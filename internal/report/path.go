@@ -18,6 +18,10 @@ type stage struct {
 	file string
 	// lines of the file in its order.
 	lines []quoted
+	// encoding it belongs to.
+	encoding string
+	// passing: the lines are of connections, and every node has its own.
+	passing bool
 }
 
 // quoted is a line as it stands in the file, and what it says in words where
@@ -25,6 +29,8 @@ type stage struct {
 type quoted struct {
 	collect.Line
 	note, key string
+	// height is how many lines of the file it takes where that is not one.
+	height int
 }
 
 func quote(lines ...collect.Line) []quoted {

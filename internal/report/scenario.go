@@ -21,89 +21,20 @@ func Scenario(run results.Run, e collect.Evidence, checks []collect.Check, raw f
 	d.paragraph("%s.", capital(verdictLine(checks)))
 	d.paragraph("Written from the files of this directory by `runner`; `runner verify` writes it again from [raw](raw/) and [run.yaml](run.yaml) and compares. Links lead to the line that is quoted.")
 	writeRun(&d, run, e)
-	writeMode(&d, e)
+	if err := writeInstalled(&d, run.DataPlane); err != nil {
+		return nil, err
+	}
+	if err := writeMode(&d, e, run.Experiment.Spec.Workload.ClientNode, raw); err != nil {
+		return nil, err
+	}
 	writeObjects(&d, e.Objects)
-	writeTraffic(&d, e, checks)
+	writeTraffic(&d, e, run.Scenario.Spec.Expect.Translation, checks)
 	if err := writeKernel(&d, e, run.Experiment.Spec.Workload.ClientNode, raw); err != nil {
 		return nil, err
 	}
 	writeChecks(&d, checks)
 	writeProvenance(&d, run, e.Problems)
 	return []byte(strings.TrimRight(d.String(), "\n") + "\n"), nil
-}
-
-// answer is what implements the Service, in one sentence.
-func answer(e collect.Evidence) string {
-	name := code(e.Objects.Service.Namespace + "/" + e.Objects.Service.Name)
-	if e.Objects.Service.Name == "" {
-		return "The Service under test is not in what the API server answered."
-	}
-	byNode := perNode(e.Kernel, func(s collect.NodeState) string { return holders(s, e.Objects.Service) })
-	switch {
-	case len(e.Kernel) == 0:
-		return fmt.Sprintf("No node was read: what implements Service %s is not known.", name)
-	case len(byNode) == 1 && byNode[0].value != "":
-		return fmt.Sprintf("**%s implements Service %s on every node (%s).**", byNode[0].value, name, escape(strings.Join(byNode[0].nodes, ", ")))
-	}
-	var parts []string
-	for _, group := range byNode {
-		value := group.value
-		if value == "" {
-			value = "nothing that was read"
-		}
-		parts = append(parts, fmt.Sprintf("%s on %s", value, escape(strings.Join(group.nodes, ", "))))
-	}
-	return fmt.Sprintf("**Not all nodes are alike: Service %s is implemented by %s.**", name, strings.Join(parts, "; "))
-}
-
-// manner is how, as far as connections and kernel state show it.
-func manner(e collect.Evidence) string {
-	text := fmt.Sprintf("Selection of a backend: %s. Source address a backend sees: %s via ClusterIP, %s via NodePort.",
-		selection(e), sources(e, false), sources(e, true))
-	switch translation(e) {
-	case onPackets:
-		text += " The destination is translated on the packets, below the socket."
-	case inSocket:
-		text += " The destination is translated in the socket, by connect(2)."
-	}
-	return text
-}
-
-// holders are the encodings of a node that hold the Service.
-func holders(s collect.NodeState, service collect.Service) string {
-	var names []string
-	for _, t := range s.Tables {
-		if len(underTest(t, service)) == 0 {
-			continue
-		}
-		name := escape(t.Encoding)
-		if t.Encoding == "iptables" && s.LiveIptables != "" {
-			name += fmt.Sprintf(" (back end %s)", escape(s.LiveIptables))
-		}
-		names = append(names, name)
-	}
-	return strings.Join(slices.Compact(names), " and ")
-}
-
-// group is a value and the nodes that have it.
-type group struct {
-	value string
-	nodes []string
-}
-
-// perNode groups nodes by a value, in the order of the nodes.
-func perNode(states []collect.NodeState, value func(collect.NodeState) string) []group {
-	var groups []group
-	for _, s := range states {
-		v := value(s)
-		i := slices.IndexFunc(groups, func(g group) bool { return g.value == v })
-		if i < 0 {
-			i = len(groups)
-			groups = append(groups, group{value: v})
-		}
-		groups[i].nodes = append(groups[i].nodes, s.Node)
-	}
-	return groups
 }
 
 func writeRun(d *document, run results.Run, e collect.Evidence) {
@@ -128,15 +59,14 @@ func writeRun(d *document, run results.Run, e collect.Evidence) {
 		service = fmt.Sprintf("%s, %s: ClusterIP %s, node port %s, to port %s", code(s.Namespace+"/"+s.Name), escape(s.Type),
 			code(fmt.Sprintf("%s:%d/%s", s.ClusterIP, s.Port, s.Protocol)), code(fmt.Sprint(s.NodePort)), code(s.TargetPort))
 	}
-	image := fmt.Sprintf("%s, origin: %s", code(run.Image.Reference), dash(run.Image.Origin))
-	if run.Image.ContentKey != "" {
-		image += ", content key " + code(run.Image.ContentKey)
+	rows := [][]string{{"Scenario", escape(run.Scenario.Metadata.Title)}}
+	if p := run.DataPlane; p != nil {
+		rows = append(rows, []string{"Installed", fmt.Sprintf("%s %s, see below", code(p.Name), escape(p.Version))})
 	}
 	d.heading(2, "What was run")
-	d.table([]string{"", ""}, [][]string{
-		{"Scenario", escape(run.Scenario.Metadata.Title)},
+	d.table([]string{"", ""}, append(rows, [][]string{
 		{"Kubernetes", fmt.Sprintf("%s, %s, container runtime %s", codes(distinct(kubelets)), plural(len(e.Nodes), "node"), codes(distinct(runtimes)))},
-		{"Node image", image},
+		{"Node image", imageSource(run.Image)},
 		{"Kernel", codes(distinct(kernels))},
 		{"Host", host},
 		{"CNI", fmt.Sprintf("%s, pods %s, Services %s", dash(run.Scenario.Spec.Cluster.CNI), code(run.Scenario.Spec.Cluster.PodSubnet), code(run.Scenario.Spec.Cluster.ServiceSubnet))},
@@ -144,36 +74,7 @@ func writeRun(d *document, run results.Run, e collect.Evidence) {
 		{"Clients", clients},
 		{"When", escape(run.Started.UTC().Format("2006-01-02 15:04:05 UTC"))},
 		{"Repeat", code("make experiment SCENARIOS=" + run.Scenario.Metadata.Name)},
-	})
-}
-
-func writeMode(d *document, e collect.Evidence) {
-	d.heading(2, "1 Mode")
-	declared := e.Mode.Declared
-	meaning := ""
-	if declared.Value == "" {
-		meaning = ", which means iptables"
-	}
-	d.paragraph("Declared in the ConfigMap `kube-system/kube-proxy`: %s%s (%s).", code(declared.Value), meaning, link(declared.Ref))
-	d.paragraph("What each kube-proxy says it does, at its endpoint `/proxyMode` and in its log:")
-	said := func(o collect.Observation) string {
-		if o.Value == "" {
-			return fmt.Sprintf("does not say (%s)", link(o.Ref))
-		}
-		return fmt.Sprintf("%s (%s)", code(o.Value), link(o.Ref))
-	}
-	var rows [][]string
-	var logs []string
-	for _, n := range e.Mode.Nodes {
-		rows = append(rows, []string{escape(n.Node), said(n.ProxyMode), said(n.Log)})
-		if n.Log.Value != "" {
-			logs = append(logs, fmt.Sprintf("%s  %s", place(n.Log.Ref), n.Log.Ref.Line.Text))
-		}
-	}
-	d.table([]string{"Node", "`/proxyMode`", "Log"}, rows)
-	if len(logs) > 0 {
-		d.fence(logs)
-	}
+	}...))
 }
 
 func writeObjects(d *document, o collect.Objects) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/cilium"
 )
 
 // underTest are a table's frontends of the Service under test. A kernel state
@@ -35,9 +36,10 @@ func writeTables(d *document, objects collect.Objects, whole collect.NodeState, 
 		d.paragraph("No encoding of this node holds a Service.")
 	}
 	letters := lettersOf(objects)
-	for _, t := range shown {
-		head := []string{"Frontend", "Kind", "Service", "Selection", "Policy", "Masquerade", "Backends"}
-		lined := t.Frontends[0].Line.Number > 0 // a JSON file has none
+	for _, t := range append(shown, agentLists(whole)...) {
+		lined := t.Frontends[0].Line.Number > 0 // a JSON file may have none
+		tells := telling(t.Encoding)
+		head := tells.of("Frontend", "Kind", "Service", "Selection", "Policy", "Masquerade", "Backends")
 		if lined {
 			head = append(head, "Line")
 		}
@@ -51,34 +53,80 @@ func writeTables(d *document, objects collect.Objects, whole collect.NodeState, 
 			if len(backends) == 0 {
 				backends = []string{"none: " + escape(cmp.Or(f.NoBackends, "not said what happens"))}
 			}
-			row := []string{
+			row := tells.of(
 				code(f.Endpoint()), dash(string(f.Kind)), dash(f.Service), dash(selected(f)), dash(string(f.Policy)),
 				dash(string(f.Masquerade)), strings.Join(backends, ", "),
-			}
+			)
 			if lined {
 				row = append(row, fmt.Sprintf("[%d](%s)", f.Line.Number, target(collect.Ref{File: t.File, Line: f.Line})))
 			}
 			rows = append(rows, row)
 		}
-		d.paragraph("%s, from %s:", escape(t.Encoding), link(collect.Ref{File: t.File}))
+		d.paragraph("%s, from %s%s:", encodingName(t.Encoding), link(collect.Ref{File: t.File}), tells.note)
 		d.table(head, rows)
 	}
 	for _, other := range others {
 		writeDifference(d, "frontend", whole.Node, other.Node, frontendLines(shown), frontendLines(programmed(other)))
 	}
-}
-
-// programmed are the tables of a node that hold a Service.
-func programmed(s collect.NodeState) []collect.NodeTable {
-	return slices.DeleteFunc(slices.Clone(s.Tables), func(t collect.NodeTable) bool { return len(t.Frontends) == 0 })
-}
-
-func frontends(s collect.NodeState) int {
-	n := 0
-	for _, t := range s.Tables {
-		n += len(t.Frontends)
+	if lists := agentLists(whole); len(lists) > 0 {
+		const of = ", the agent's list"
+		for _, other := range others {
+			writeDifference(d, "frontend", whole.Node+of, other.Node+of, frontendLines(lists), frontendLines(agentLists(other)))
+		}
 	}
-	return n
+}
+
+// kernelTables are a node's tables without the list of Cilium's agent, which
+// is what the agent means to program and no kernel state.
+func kernelTables(s collect.NodeState) []collect.NodeTable {
+	return slices.DeleteFunc(slices.Clone(s.Tables), func(t collect.NodeTable) bool { return t.Encoding == cilium.AgentEncoding })
+}
+
+// programmed are the tables of a node's kernel that hold a Service.
+func programmed(s collect.NodeState) []collect.NodeTable {
+	return slices.DeleteFunc(kernelTables(s), func(t collect.NodeTable) bool { return len(t.Frontends) == 0 })
+}
+
+// agentLists are the lists of Cilium's agent that hold a Service: one or none.
+func agentLists(s collect.NodeState) []collect.NodeTable {
+	return slices.DeleteFunc(slices.Clone(s.Tables), func(t collect.NodeTable) bool {
+		return t.Encoding != cilium.AgentEncoding || len(t.Frontends) == 0
+	})
+}
+
+// encodingName is an encoding as a page calls it.
+func encodingName(encoding string) string {
+	if encoding == cilium.AgentEncoding {
+		return "cilium, the agent's list"
+	}
+	return escape(encoding)
+}
+
+// told is which columns of the service table an encoding fills.
+type told struct {
+	without []int
+	note    string
+}
+
+// telling leaves out what an encoding never says, and says so.
+func telling(encoding string) told {
+	switch encoding {
+	case cilium.Encoding:
+		return told{[]int{2, 5}, ", which names no Service and does not say how a source is masqueraded"}
+	case cilium.AgentEncoding:
+		return told{[]int{3, 5}, ", which says neither how a backend is selected nor how a source is masqueraded"}
+	}
+	return told{}
+}
+
+func (t told) of(cells ...string) []string {
+	var row []string
+	for i, cell := range cells {
+		if !slices.Contains(t.without, i) {
+			row = append(row, cell)
+		}
+	}
+	return row
 }
 
 // selected is how a frontend's backend is chosen.
@@ -117,36 +165,13 @@ func frontendLines(tables []collect.NodeTable) []quoted {
 	for _, t := range tables {
 		for _, f := range t.Frontends {
 			text := fmt.Sprintf("%s %s %s, %s, policy %s, masquerade %s:", f.Kind, f.Endpoint(), f.Service, selected(f), f.Policy, f.Masquerade)
+			text = strings.ReplaceAll(text, ", masquerade :", ":")
 			for _, b := range f.Backends {
 				text += fmt.Sprintf(" %s:%d %s", b.Address, b.Port, share(b))
 			}
-			text = strings.ReplaceAll(text, " ,", ",")
+			text = strings.ReplaceAll(strings.ReplaceAll(text, " ,", ","), ",,", ",")
 			lines = append(lines, quote(collect.Line{Number: f.Line.Number, Text: text})...)
 		}
 	}
 	return lines
-}
-
-// writeTranslations sums up connection tracking.
-func writeTranslations(d *document, e collect.Evidence) {
-	d.heading(3, "Connection tracking")
-	d.paragraph("Tracked connections to the Service when the nodes were read, by what they were translated to. Each node tracks what passes it: a connection to a node port of another node stands on both, translated on the one that was dialled. Entries of finished connections expire.")
-	letters := lettersOf(e.Objects)
-	var rows [][]string
-	for _, s := range e.Kernel {
-		for _, t := range s.Translations {
-			to, source := "not translated", "kept"
-			if t.Backend.IsValid() {
-				to = strings.TrimSpace(letters[t.Backend.Addr()] + " " + code(t.Backend.String()))
-			}
-			if t.Masqueraded {
-				source = "masqueraded"
-			}
-			rows = append(rows, []string{escape(s.Node), code(t.Destination.String()), to, source, strconv.Itoa(t.Count), link(t.Ref)})
-		}
-	}
-	if len(rows) == 0 {
-		d.paragraph("None on any node.")
-	}
-	d.table([]string{"Node", "Dialled", "Translated to", "Source", "Connections", "First of them"}, rows)
 }

@@ -65,30 +65,6 @@ func explain(b *strings.Builder, c collect.Check) {
 	}
 }
 
-// cure is what to do next about a check that did not pass.
-func cure(c collect.Check) string {
-	layer, _, _ := strings.Cut(c.ID, ".")
-	switch {
-	case c.Verdict == collect.Inconclusive:
-		return "raw/index.json has exit code and stderr of each command; run the scenario again"
-	case c.Verdict != collect.Fail:
-		return ""
-	case c.ID == "mode.declared":
-		return "kubeProxyMode in the scenario's file decides; create the cluster anew"
-	case c.ID == "mode.actual":
-		return "kube-proxy reads its ConfigMap only when it starts: kubectl -n kube-system rollout restart daemonset kube-proxy"
-	case c.ID == "mode.sole":
-		return "rules of an earlier mode stay until they are removed: run kube-proxy --cleanup on the node, or create the cluster anew"
-	case layer == "objects":
-		return "compare with the API: kubectl -n NAMESPACE get service,endpointslice,pod -o wide"
-	case layer == "traffic":
-		return "the lines of raw/client and raw/host hold each connection with its error"
-	case layer == "kernel":
-		return "look for errors of the last sync in raw/NODE/kube-proxy.log"
-	}
-	return ""
-}
-
 // cut ends a text that is too long with an ellipsis.
 func cut(text string, width int) string {
 	runes := []rune(strings.TrimRight(text, " "))

@@ -29,7 +29,7 @@ func lettersOf(objects collect.Objects) letters {
 }
 
 // writeTraffic tells what came of the connections of each entry point.
-func writeTraffic(d *document, e collect.Evidence, checks []collect.Check) {
+func writeTraffic(d *document, e collect.Evidence, expect spec.Translation, checks []collect.Check) {
 	d.heading(2, "3 Traffic")
 	if len(e.Traffic) == 0 {
 		d.paragraph("No connection was recorded.")
@@ -39,7 +39,7 @@ func writeTraffic(d *document, e collect.Evidence, checks []collect.Check) {
 	for _, p := range e.Traffic {
 		writeEntryPoint(d, e, p)
 	}
-	writeSockets(d, e.Traffic)
+	writeSockets(d, e, expect)
 	for _, c := range checks {
 		if strings.HasPrefix(c.ID, "traffic.selection") && c.Reason != "" {
 			d.heading(3, "What these numbers can and cannot show")
@@ -204,61 +204,4 @@ func failures(p collect.EntryPoint) []string {
 		order[i] = fmt.Sprintf("%d × %s", counts[text], text)
 	}
 	return order
-}
-
-// Where a destination is translated.
-const (
-	onPackets = "packet"
-	inSocket  = "socket"
-)
-
-// translatedAt says where the destination of an attempt was translated; ""
-// where the socket table was not read.
-func translatedAt(a traffic.Attempt) string {
-	switch {
-	case !a.KernelRemote.IsValid() || !a.DialedAddress.IsValid():
-		return ""
-	case a.KernelRemote == a.DialedAddress:
-		return onPackets
-	}
-	return inSocket
-}
-
-// writeSockets tells where the socket says the address is translated.
-func writeSockets(d *document, points []collect.EntryPoint) {
-	d.heading(3, "Where the destination is translated")
-	type view struct{ dialled, peername, kernel netip.AddrPort }
-	var rows [][]string
-	seen := map[string]bool{}
-	for _, p := range points {
-		counts := map[view]int{}
-		var order []view
-		for _, a := range p.Attempts {
-			v := view{a.DialedAddress, a.Peername, a.KernelRemote}
-			if !a.KernelRemote.IsValid() {
-				continue
-			}
-			if counts[v]++; counts[v] == 1 {
-				order = append(order, v)
-			}
-			seen[translatedAt(a)] = true
-		}
-		slices.SortFunc(order, func(a, b view) int {
-			return cmp.Or(a.dialled.Compare(b.dialled), a.kernel.Compare(b.kernel), a.peername.Compare(b.peername))
-		})
-		for _, v := range order {
-			rows = append(rows, []string{code(p.Name), code(v.dialled.String()), code(v.peername.String()), code(v.kernel.String()), strconv.Itoa(counts[v])})
-		}
-	}
-	switch {
-	case seen[onPackets] && seen[inSocket]:
-		d.paragraph("Some sockets keep the address that was dialled, others have another one: the entry points are not translated in one place.")
-	case seen[inSocket]:
-		d.paragraph("The kernel's socket table does not hold the address that was dialled: connect(2) itself was translated, before there was a packet.")
-	case seen[onPackets]:
-		d.paragraph("The kernel's socket table holds the address that was dialled: the destination is translated on the packets, below the socket, and the application cannot see it.")
-	default:
-		d.paragraph("No socket was read.")
-	}
-	d.table([]string{"Entry point", "Dialled", "getpeername(2)", "Kernel's remote address", "Connections"}, rows)
 }

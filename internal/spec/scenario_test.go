@@ -104,6 +104,11 @@ func TestVariant(t *testing.T) {
 			values := s.DataPlane.Cilium.Values
 			values["clustermesh"] = values["ipam"]
 		}},
+		{"an alias of a mapping, laid on another", "{dataPlane: {cilium: {values: {clustermesh: &mode {mode: cluster-pool}, ipam: *mode}}}}", func(s *ScenarioSpec) {
+			values := s.DataPlane.Cilium.Values
+			values["clustermesh"] = map[string]any{"mode": "cluster-pool"}
+			values["ipam"].(map[string]any)["mode"] = "cluster-pool"
+		}},
 		{"a mapping merged into it", "{cluster: {<<: *cluster, podSubnet: 10.250.0.0/16}}", func(s *ScenarioSpec) {
 			s.Cluster.PodSubnet = "10.250.0.0/16"
 		}},

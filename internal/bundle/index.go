@@ -1,0 +1,108 @@
+package bundle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"service-dataplane/internal/imagebuild"
+	"service-dataplane/internal/spec"
+)
+
+// Names in a bundle. The index stands last, behind what it describes, and its
+// own digest behind it.
+const (
+	indexFile  = "index.json"
+	digestFile = "index.sha256"
+)
+
+const kind = "Bundle"
+
+// Index says what is in a bundle.
+type Index struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Created in UTC.
+	Created time.Time `json:"created"`
+	// Revision of the tree that made it, "" outside of a Git checkout.
+	Revision string `json:"revision,omitempty"`
+	// Scenarios it was made for.
+	Scenarios []string `json:"scenarios"`
+	Node      Node     `json:"node"`
+	Planes    []Plane  `json:"planes"`
+}
+
+// Entry is a file of the bundle.
+type Entry struct {
+	// File is its path in the bundle, with slashes.
+	File   string `json:"file"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"` // in hex
+}
+
+// Node is the node image.
+type Node struct {
+	Image imagebuild.Image `json:"image"`
+	// Archive in the form of docker save.
+	Archive Entry `json:"archive"`
+}
+
+// Plane is a data plane at one version.
+type Plane struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	// Images by the part they are for, and the name each has in the archive.
+	Images map[string]imagebuild.Image `json:"images"`
+	Names  map[string]string           `json:"names"`
+	// Archive of all the images, in the form of docker save.
+	Archive Entry `json:"archive"`
+	// Chart is a chart archive, and ChartFrom where it came from.
+	Chart     Entry  `json:"chart"`
+	ChartFrom string `json:"chartFrom"`
+}
+
+// entries are the files that the index describes.
+func (i Index) entries() []Entry {
+	entries := []Entry{i.Node.Archive}
+	for _, p := range i.Planes {
+		entries = append(entries, p.Archive, p.Chart)
+	}
+	return entries
+}
+
+// Plane returns a data plane; false where the bundle does not have it.
+func (i Index) Plane(name, version string) (Plane, bool) {
+	at := slices.IndexFunc(i.Planes, func(p Plane) bool { return p.Name == name && p.Version == version })
+	if at < 0 {
+		return Plane{}, false
+	}
+	return i.Planes[at], true
+}
+
+// Lacks names what a scenario needs and the bundle does not have, "" where it
+// has all.
+func (i Index) Lacks(scenario spec.Scenario) string {
+	if c := scenario.Spec.DataPlane.Cilium; c != nil {
+		if _, ok := i.Plane("cilium", c.Version); !ok {
+			return fmt.Sprintf("Cilium %s (it was made for %s)", c.Version, strings.Join(i.Scenarios, ", "))
+		}
+	}
+	return ""
+}
+
+// check finds what a reader of the index could stumble over.
+func (i Index) check() error {
+	switch {
+	case i.APIVersion != spec.APIVersion || i.Kind != kind:
+		return fmt.Errorf("%s is of %s %s, want %s %s: made by another version of this program", indexFile, i.APIVersion, i.Kind, spec.APIVersion, kind)
+	case i.Node.Image.ID == "" || i.Node.Image.Reference == "":
+		return fmt.Errorf("%s names no node image", indexFile)
+	}
+	for _, e := range i.entries() {
+		if e.File == "" || len(e.SHA256) != 64 || e.Bytes <= 0 {
+			return fmt.Errorf("%s has an incomplete entry %+v", indexFile, e)
+		}
+	}
+	return nil
+}

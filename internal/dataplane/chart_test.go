@@ -1,0 +1,280 @@
+package dataplane
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/releaseutil"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"service-dataplane/internal/ciliumimage"
+	"service-dataplane/internal/cluster"
+	"service-dataplane/internal/host"
+	"service-dataplane/internal/spec"
+)
+
+const repo = "../.."
+
+// installations are those of the project's scenarios whose chart is in a Go
+// module. Tests download nothing.
+func installations(t *testing.T) map[string]Cilium {
+	t.Helper()
+	lock, err := spec.LoadLock(filepath.Join(repo, "charts", "lock.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]Cilium{}
+	for _, name := range []string{"cilium", "cilium-kube-proxy"} {
+		known := spec.Known{Features: host.Known(), Cilium: lock.Versions("cilium")}
+		scenarios, err := spec.LoadScenarios(filepath.Join(repo, "scenarios", name+".yaml"), known)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := scenarios[0]
+		pinned, _ := lock.Chart("cilium", s.Spec.DataPlane.Cilium.Version)
+		if pinned.Source == "" {
+			t.Fatalf("%s: cilium %s has no source", name, pinned.Version)
+		}
+		list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", ciliumimage.Module)
+		list.Dir = filepath.Join(repo, pinned.Source)
+		if dir, err := list.Output(); err != nil || strings.TrimSpace(string(dir)) == "" {
+			t.Skipf("%s is not in the module cache (%v): go mod download in %s", ciliumimage.Module, err, pinned.Source)
+		}
+		found[name] = Cilium{Spec: *s.Spec.DataPlane.Cilium, Pinned: pinned, Images: built, Repo: repo}
+	}
+	return found
+}
+
+// objects are what an installation puts into a cluster, as far as it matters.
+type objects struct {
+	agent    *appsv1.DaemonSet
+	operator *appsv1.Deployment
+	config   map[string]string
+	others   []string // further objects that start pods
+}
+
+// render renders the chart as Helm would install it, the values checked by the
+// chart's own schema.
+func render(t *testing.T, c *chart.Chart, values map[string]any) objects {
+	t.Helper()
+	install := action.NewInstall(&action.Configuration{Log: func(string, ...any) {}})
+	install.ReleaseName, install.Namespace = "cilium", Namespace
+	install.DryRun, install.ClientOnly = true, true
+	install.KubeVersion = &chartutil.KubeVersion{Version: "v1.35.0", Major: "1", Minor: "35"}
+	release, err := install.RunWithContext(t.Context(), c, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var o objects
+	decoder := scheme.Codecs.UniversalDeserializer()
+	for _, text := range releaseutil.SplitManifests(release.Manifest) {
+		object, _, err := decoder.Decode([]byte(text), nil, nil)
+		if runtime.IsNotRegisteredError(err) {
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, text)
+		}
+		switch typed := object.(type) {
+		case *appsv1.DaemonSet:
+			if typed.Name == "cilium" {
+				o.agent = typed
+			} else {
+				o.others = append(o.others, typed.Name)
+			}
+		case *appsv1.Deployment:
+			if typed.Name == "cilium-operator" {
+				o.operator = typed
+			} else {
+				o.others = append(o.others, typed.Name)
+			}
+		case *corev1.ConfigMap:
+			if typed.Name == "cilium-config" {
+				o.config = typed.Data
+			}
+		}
+	}
+	if o.agent == nil || o.operator == nil || o.config == nil {
+		t.Fatalf("the chart has agent %v, operator %v, configuration %v", o.agent != nil, o.operator != nil, o.config != nil)
+	}
+	return o
+}
+
+func containers(pod corev1.PodTemplateSpec) []corev1.Container {
+	return append(slices.Clone(pod.Spec.InitContainers), pod.Spec.Containers...)
+}
+
+// asked are the capabilities that containers add to what they have anyhow.
+func asked(pod corev1.PodTemplateSpec) []corev1.Capability {
+	var all []corev1.Capability
+	for _, c := range containers(pod) {
+		if c.SecurityContext != nil && c.SecurityContext.Capabilities != nil {
+			all = append(all, c.SecurityContext.Capabilities.Add...)
+		}
+	}
+	return all
+}
+
+// TestChart installs the module's chart with the scenarios' values, as far as
+// that goes without a cluster.
+func TestChart(t *testing.T) {
+	const apiServer = "172.18.0.2"
+	replaces := map[string]string{"cilium": "true", "cilium-kube-proxy": "false"}
+	for name, c := range installations(t) {
+		t.Run(name, func(t *testing.T) {
+			chart, from, err := c.chart(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if chart.Name() != "cilium" || chart.Metadata.Version != c.Spec.Version || !strings.Contains(from, "v"+c.Spec.Version) {
+				t.Errorf("%s %s from %s, want version %s", chart.Name(), chart.Metadata.Version, from, c.Spec.Version)
+			}
+			values, dropped := c.values(chart.Values, apiServer)
+			recorded := fmt.Sprint(values)
+			o := render(t, chart, values)
+			if after := fmt.Sprint(values); after != recorded {
+				t.Errorf("values are recorded as\n%s, where given were\n%s", after, recorded)
+			}
+
+			for want, pod := range map[string]corev1.PodTemplateSpec{builtAgent: o.agent.Spec.Template, builtOperator: o.operator.Spec.Template} {
+				for _, c := range containers(pod) {
+					if c.Image != want || c.ImagePullPolicy != corev1.PullNever {
+						t.Errorf("container %s: image %s, %s; want %s, Never", c.Name, c.Image, c.ImagePullPolicy, want)
+					}
+				}
+			}
+			if o.others != nil {
+				t.Errorf("there are no images for %q", o.others)
+			}
+			if got := o.config["kube-proxy-replacement"]; got != replaces[name] || got != map[bool]string{true: "true", false: "false"}[c.Spec.KubeProxyReplacement()] {
+				t.Errorf("kube-proxy-replacement is %q", got)
+			}
+			checkAPIServer(t, o.agent.Spec.Template, c.Spec.KubeProxyReplacement(), apiServer)
+
+			// What the rest of this package takes for granted.
+			if got := o.config["cgroup-root"]; got != CgroupRoot {
+				t.Errorf("cgroup-root is %q, want %s", got, CgroupRoot)
+			}
+			key, value, _ := strings.Cut(agentLabel, "=")
+			if labels := o.agent.Spec.Template.Labels; labels[key] != value {
+				t.Errorf("the agents' labels are %v, want %s", labels, agentLabel)
+			}
+			if !slices.ContainsFunc(o.agent.Spec.Template.Spec.Containers, func(c corev1.Container) bool { return c.Name == "cilium-agent" }) {
+				t.Error("no container is called cilium-agent")
+			}
+
+			// A host that lacks a capability gets the same without it.
+			const lacks = corev1.Capability("SYS_RESOURCE")
+			all := asked(o.agent.Spec.Template)
+			if !slices.Contains(all, lacks) || dropped != nil {
+				t.Errorf("capabilities are %q without %q: nothing to drop", all, dropped)
+			}
+			c.MissingCapabilities = []string{"CAP_SYS_RESOURCE"}
+			values, dropped = c.values(chart.Values, apiServer)
+			if !slices.Equal(dropped, c.MissingCapabilities) {
+				t.Errorf("dropped %q", dropped)
+			}
+			left := asked(render(t, chart, values).agent.Spec.Template)
+			want := slices.DeleteFunc(slices.Clone(all), func(c corev1.Capability) bool { return c == lacks })
+			if !slices.Equal(left, want) {
+				t.Errorf("left are %q, want %q", left, want)
+			}
+		})
+	}
+}
+
+// checkAPIServer: agents that are to implement Services reach the API server
+// without one, the others as every pod does.
+func checkAPIServer(t *testing.T, pod corev1.PodTemplateSpec, replaced bool, address string) {
+	t.Helper()
+	for _, c := range containers(pod) {
+		for _, env := range c.Env {
+			switch {
+			case env.Name == "KUBERNETES_SERVICE_HOST" && (!replaced || env.Value != address),
+				env.Name == "KUBERNETES_SERVICE_PORT" && (!replaced || env.Value != "6443"):
+				t.Errorf("container %s: %s is %s", c.Name, env.Name, env.Value)
+			}
+		}
+		if c.Name == "cilium-agent" && replaced != slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == "KUBERNETES_SERVICE_HOST" }) {
+			t.Errorf("the agent's environment is %v", c.Env)
+		}
+	}
+}
+
+// TestInstallOfAnotherVersion is refused before anything reaches the cluster.
+func TestInstallOfAnotherVersion(t *testing.T) {
+	c := installations(t)["cilium"]
+	c.Spec.Version = "1.19.8"
+	installed, err := c.Install(t.Context(), &cluster.Cluster{Kubeconfig: "testdata/nosuch"}, "172.18.0.2")
+	if err == nil || !strings.Contains(err.Error(), "is of version "+c.Pinned.Version+", and version 1.19.8 is asked for") {
+		t.Errorf("%+v, %v", installed, err)
+	}
+}
+
+func TestChartWithoutSource(t *testing.T) {
+	c := Cilium{Pinned: pinned, Repo: t.TempDir()}
+	if chart, from, err := c.chart(t.Context()); err == nil || !strings.Contains(err.Error(), filepath.Join(c.Repo, "images", "cilium")) {
+		t.Errorf("%v from %s, %v; want the directory named", chart, from, err)
+	}
+}
+
+// TestChartOfRepository: what is not pinned is recorded, what is otherwise than
+// pinned is refused. A directory stands in for the registry.
+func TestChartOfRepository(t *testing.T) {
+	served := t.TempDir()
+	echo, err := loader.Load(filepath.Join(repo, "charts", "echo"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive, err := chartutil.Save(echo, served)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(archive, filepath.Join(served, "echo")); err != nil {
+		t.Fatal(err)
+	}
+	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(content))
+	other := "sha256:" + strings.Repeat("0", 64)
+	for _, test := range []struct {
+		name, repository, digest string
+		says                     []string // of the error, nil for none
+	}{
+		{"no digest", served, "", nil},
+		{"the digest", served, digest, nil},
+		{"another digest", served, other, []string{"chart echo 1.20.2 from " + served + " is " + digest, "charts/lock.yaml pins " + other}},
+		{"no such repository", "oci://127.0.0.1:1/charts", digest, []string{"127.0.0.1:1"}},
+	} {
+		t.Run(strings.ReplaceAll(test.name, " ", "-"), func(t *testing.T) {
+			c := Cilium{Pinned: spec.Chart{Name: "echo", Version: "1.20.2", Repository: test.repository, Digest: test.digest}, WorkDir: t.TempDir()}
+			chart, from, err := c.chart(t.Context())
+			if (err != nil) != (test.says != nil) {
+				t.Fatalf("%v from %s, %v", chart, from, err)
+			}
+			for _, says := range test.says {
+				if !strings.Contains(err.Error(), says) {
+					t.Errorf("says %q, want %q", err, says)
+				}
+			}
+			if err == nil && (chart.Name() != "echo" || from != served+" "+digest) {
+				t.Errorf("%s from %s, want %s", chart.Name(), from, digest)
+			}
+		})
+	}
+}

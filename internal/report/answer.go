@@ -1,0 +1,185 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"service-dataplane/internal/spec"
+	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/cilium"
+)
+
+// answer is what implements the Service, in one sentence.
+func answer(e collect.Evidence) string {
+	name := code(e.Objects.Service.Namespace + "/" + e.Objects.Service.Name)
+	if e.Objects.Service.Name == "" {
+		return "The Service under test is not in what the API server answered."
+	}
+	byNode := perNode(e.Kernel, func(s collect.NodeState) string { return holders(e, s) })
+	switch {
+	case len(e.Kernel) == 0:
+		return fmt.Sprintf("No node was read: what implements Service %s is not known.", name)
+	case len(byNode) == 1 && byNode[0].value != "":
+		return fmt.Sprintf("**%s implements Service %s on every node (%s).**", byNode[0].value, name, escape(strings.Join(byNode[0].nodes, ", ")))
+	}
+	var parts []string
+	for _, group := range byNode {
+		value := group.value
+		if value == "" {
+			value = "nothing that was read"
+		}
+		parts = append(parts, fmt.Sprintf("%s on %s", value, escape(strings.Join(group.nodes, ", "))))
+	}
+	return fmt.Sprintf("**Not all nodes are alike: Service %s is implemented by %s.**", name, strings.Join(parts, "; "))
+}
+
+// manner is how, as far as connections and kernel state show it.
+func manner(e collect.Evidence) string {
+	text := fmt.Sprintf("Selection of a backend: %s. Source address a backend sees: %s via ClusterIP", selection(e), dash(seen(e, false)))
+	if pods, outside := seen(e, true, spec.FromClient), seen(e, true, spec.FromHost); differ(pods, outside) {
+		text += fmt.Sprintf("; via NodePort %s from a pod, and from outside %s.", escape(pods), escape(outside))
+	} else {
+		text += fmt.Sprintf(", %s via NodePort.", dash(seen(e, true)))
+	}
+	pods, outside := inWords(translation(e, spec.FromClient)), inWords(translation(e, spec.FromHost))
+	switch at := inWords(translation(e)); {
+	case at != "":
+		text += fmt.Sprintf(" The destination is translated %s.", at)
+	case pods != "" && outside != "":
+		text += fmt.Sprintf(" The destination of a pod's connection is translated %s; that of one from outside %s.", pods, outside)
+	}
+	return text + beside(e)
+}
+
+// differ says whether both are known and not the same.
+func differ(a, b string) bool { return a != "" && b != "" && a != b }
+
+// inWords is a place of translation; "" where it is not one place.
+func inWords(place string) string {
+	switch place {
+	case onPackets:
+		return "on the packets, below the socket"
+	case inSocket:
+		return "in the socket, by connect(2)"
+	}
+	return ""
+}
+
+// holders are the encodings of a node that hold the Service: those that have
+// every address and port of it or, where none has, those that have some.
+func holders(e collect.Evidence, s collect.NodeState) string {
+	var whole, part []string
+	for _, t := range kernelTables(s) {
+		found := underTest(t, e.Objects.Service)
+		switch name := holder(e, s, t.Encoding); {
+		case len(found) == 0:
+		case entire(found, e.Objects.Service):
+			whole = append(whole, name)
+		default:
+			part = append(part, fmt.Sprintf("%s, for its %s alone,", name, kinds(found)))
+		}
+	}
+	if len(whole) == 0 {
+		whole = part
+	}
+	return strings.Join(slices.Compact(whole), " and ")
+}
+
+func holder(e collect.Evidence, s collect.NodeState, encoding string) string {
+	switch {
+	case encoding == cilium.Encoding && replaced(e, s.Node):
+		return "Cilium in kube-proxy's place (eBPF)"
+	case encoding == cilium.Encoding:
+		return "Cilium (eBPF)"
+	case encoding == "iptables" && s.LiveIptables != "":
+		return fmt.Sprintf("iptables (back end %s)", escape(s.LiveIptables))
+	}
+	return escape(encoding)
+}
+
+// entire says whether a table has all that the Service is to be reached by.
+func entire(found []collect.Frontend, s collect.Service) bool {
+	has := func(kind collect.FrontendKind) bool {
+		return slices.ContainsFunc(found, func(f collect.Frontend) bool { return f.Kind == kind })
+	}
+	return (has(collect.ClusterIP) || !s.ClusterIP.IsValid()) && (has(collect.NodePort) || s.NodePort == 0)
+}
+
+func kinds(found []collect.Frontend) string {
+	var names []string
+	for _, f := range found {
+		names = append(names, string(f.Kind))
+	}
+	return escape(strings.Join(distinct(names), ", "))
+}
+
+// beside tells of Cilium's maps where they have a part of the Service and
+// another encoding has it whole, and who translated what went that way.
+func beside(e collect.Evidence) string {
+	part := func(s collect.NodeState) string {
+		text, whole := "", false
+		for _, t := range kernelTables(s) {
+			switch found := underTest(t, e.Objects.Service); {
+			case len(found) == 0:
+			case entire(found, e.Objects.Service):
+				whole = true
+			case t.Encoding == cilium.Encoding:
+				text = kinds(found)
+			}
+		}
+		if !whole {
+			return ""
+		}
+		return text
+	}
+	text := ""
+	for _, group := range perNode(e.Kernel, part) {
+		if group.value != "" {
+			text += fmt.Sprintf(" Cilium's maps hold the Service's %s too (%s).", group.value, escape(strings.Join(group.nodes, ", ")))
+		}
+	}
+	if text == "" {
+		return ""
+	}
+	byCilium, all := 0, 0
+	for _, s := range e.Kernel {
+		for _, t := range s.Translations {
+			if !t.Backend.IsValid() || !isClusterIP(e.Objects.Service, t.Destination) {
+				continue
+			}
+			all += t.Count
+			if t.Tracker == collect.TrackedByCilium {
+				byCilium += t.Count
+			}
+		}
+	}
+	switch {
+	case byCilium == 0:
+		return text
+	case byCilium == all:
+		return text + fmt.Sprintf(" **All %s to the ClusterIP were translated by Cilium, none by the kernel's own NAT.**", plural(all, "tracked connection"))
+	}
+	return text + fmt.Sprintf(" **Of %s to the ClusterIP, %d were translated by Cilium.**", plural(all, "tracked connection"), byCilium)
+}
+
+// group is a value and the nodes that have it.
+type group struct {
+	value string
+	nodes []string
+}
+
+// perNode groups nodes by a value, in the order of the nodes.
+func perNode(states []collect.NodeState, value func(collect.NodeState) string) []group {
+	var groups []group
+	for _, s := range states {
+		v := value(s)
+		i := slices.IndexFunc(groups, func(g group) bool { return g.value == v })
+		if i < 0 {
+			i = len(groups)
+			groups = append(groups, group{value: v})
+		}
+		groups[i].nodes = append(groups[i].nodes, s.Node)
+	}
+	return groups
+}

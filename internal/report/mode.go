@@ -1,0 +1,160 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"service-dataplane/internal/evidence"
+	"service-dataplane/pkg/collect"
+)
+
+// writeMode tells what is declared and what runs, of kube-proxy and, where it
+// is installed, of Cilium: first of what declares that it implements Services.
+func writeMode(d *document, e collect.Evidence, clientNode string, raw fs.FS) error {
+	d.heading(2, "1 Mode")
+	if !hasAgents(e) {
+		writeProxies(d, e)
+		return nil
+	}
+	if e.Mode.Agent.Value == "true" {
+		if err := writeAgents(d, e, clientNode, raw); err != nil {
+			return err
+		}
+		d.heading(3, "kube-proxy")
+		writeProxies(d, e)
+		return nil
+	}
+	d.heading(3, "kube-proxy")
+	writeProxies(d, e)
+	return writeAgents(d, e, clientNode, raw)
+}
+
+// writeProxies is the mode of kube-proxy, or that there is none.
+func writeProxies(d *document, e collect.Evidence) {
+	switch declared := e.Mode.Declared; {
+	case declared.Value == collect.Absent:
+		d.paragraph("There is no ConfigMap `kube-system/kube-proxy`: %s (%s).", code(declared.Ref.Line.Text), link(declared.Ref))
+	case declared.Value == "" && declared.Ref.Line.Text == "":
+		d.paragraph("What the ConfigMap `kube-system/kube-proxy` declares is not known (%s).", link(declared.Ref))
+	default:
+		meaning := ""
+		if declared.Value == "" {
+			meaning = ", which means iptables"
+		}
+		d.paragraph("Declared in the ConfigMap `kube-system/kube-proxy`: %s%s (%s).", code(declared.Value), meaning, link(declared.Ref))
+	}
+	switch set := e.Mode.KubeProxy; set.Value {
+	case collect.Absent:
+		d.paragraph("There is no DaemonSet `kube-system/kube-proxy`: %s (%s).", code(set.Ref.Line.Text), link(set.Ref))
+	case collect.Present:
+		d.paragraph("The DaemonSet `kube-system/kube-proxy` is there: %s (%s).", code(set.Ref.Line.Text), link(set.Ref))
+	}
+	// Beside agents, the processes are in their table.
+	processes := !hasAgents(e) && slices.ContainsFunc(e.Mode.Nodes, func(n collect.NodeMode) bool { return n.Process.Value != "" })
+	head := []string{"Node", "`/proxyMode`", "Log"}
+	if processes {
+		head = append(head, "Process")
+	}
+	if len(e.Mode.Nodes) > 0 && !slices.ContainsFunc(e.Mode.Nodes, proxyRuns) {
+		d.paragraph("No node runs one, by the list of its processes, its endpoint `/proxyMode` and its pods:")
+	} else {
+		d.paragraph("What each kube-proxy says it does, at its endpoint `/proxyMode` and in its log:")
+	}
+	var rows [][]string
+	var quotes []string
+	for _, n := range e.Mode.Nodes {
+		row := []string{escape(n.Node), said(n.ProxyMode, "nothing answers"), said(n.Log, "no pod")}
+		if n.Log.Value != collect.Absent {
+			quotes = append(quotes, quoteOf(n.Log)...)
+		}
+		if n.ProxyMode.Value == collect.Absent {
+			quotes = append(quotes, quoteOf(n.ProxyMode)...)
+		}
+		if processes {
+			row = append(row, said(n.Process, "none"))
+			quotes = append(quotes, quoteOf(n.Process)...)
+		}
+		rows = append(rows, row)
+	}
+	d.table(head, rows)
+	if len(quotes) > 0 {
+		d.fence(quotes)
+	}
+	writeImages(d, e.Mode.Nodes)
+}
+
+// writeImages names the images that kube-proxy runs from. Where Cilium takes
+// its place the version of interest is another one.
+func writeImages(d *document, nodes []collect.NodeMode) {
+	states := []collect.NodeState{}
+	images := map[string]collect.Observation{}
+	for _, n := range nodes {
+		if n.Version.Ref.File == evidence.PodsFile && n.Version.Value != "" && n.Version.Value != collect.Absent {
+			states = append(states, collect.NodeState{Node: n.Node})
+			images[n.Node] = n.Version
+		}
+	}
+	for _, g := range perNode(states, func(s collect.NodeState) string { return images[s.Node].Value }) {
+		d.paragraph("Image of kube-proxy on %s: %s (%s).", escape(strings.Join(g.nodes, ", ")), code(g.value), link(images[g.nodes[0]].Ref))
+	}
+}
+
+// proxyRuns says whether anything of a kube-proxy was found on a node.
+func proxyRuns(n collect.NodeMode) bool {
+	return n.ProxyMode.Value != collect.Absent || n.Log.Value != collect.Absent || n.Process.Value == collect.Running
+}
+
+// said is an observation; absent is what its absence means.
+func said(o collect.Observation, absent string) string {
+	switch o.Value {
+	case "":
+		return fmt.Sprintf("does not say (%s)", link(o.Ref))
+	case collect.Absent:
+		return fmt.Sprintf("%s (%s)", absent, link(o.Ref))
+	case collect.Running:
+		return fmt.Sprintf("%s (%s)", escape(o.Value), link(o.Ref))
+	}
+	return fmt.Sprintf("%s (%s)", code(o.Value), link(o.Ref))
+}
+
+// quoteOf is the line of an observation behind its place; nothing where there
+// is no value or no line.
+func quoteOf(o collect.Observation) []string {
+	if o.Value == "" || o.Ref.Line.Text == "" {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s  %s", place(o.Ref), strings.TrimSpace(o.Ref.Line.Text))}
+}
+
+// modes are what implements Services by its own account.
+func modes(r IndexEntry) string {
+	var states []collect.NodeState // nodes of a mode, as nodeCell groups them
+	said := map[string]string{}
+	for _, n := range r.Evidence.Mode.Nodes {
+		states = append(states, collect.NodeState{Node: n.Node})
+		said[n.Node] = modeOf(n)
+	}
+	return cells(perNode(states, func(s collect.NodeState) string { return said[s.Node] }))
+}
+
+func modeOf(n collect.NodeMode) string {
+	if n.Agent == nil {
+		return n.ProxyMode.Value
+	}
+	proxy := n.ProxyMode.Value
+	if proxy == collect.Absent {
+		proxy = ""
+	}
+	switch {
+	case n.Agent.KubeProxyReplacement.Value == "True" && proxy == "":
+		return "cilium (kube-proxy replacement)"
+	case n.Agent.KubeProxyReplacement.Value == "True":
+		return "cilium (kube-proxy replacement) and kube-proxy in mode " + proxy
+	case n.Agent.KubeProxyReplacement.Value == "False":
+		return cmp.Or(proxy, "no kube-proxy") + " (cilium as pod network)"
+	}
+	return cmp.Or(proxy, "no kube-proxy") + " (cilium, not known what for)"
+}
