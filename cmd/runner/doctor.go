@@ -29,7 +29,7 @@ something that every run needs; a scenario that cannot run here is named.`,
 			if err := s.resolve(); err != nil {
 				return err
 			}
-			scenarios, err := s.scenarios(nil)
+			scenarios, _, err := s.scenarios(nil)
 			if err != nil {
 				return err
 			}

@@ -47,12 +47,8 @@ scenarios install. A run does the same first; this is for doing it ahead.`,
 }
 
 func (s *settings) images(ctx context.Context, scenarios []string, choice, source string) ([]imagebuild.Image, error) {
-	lock, err := s.lock()
-	if err != nil {
-		return nil, err
-	}
-	chosen, err := s.scenarios(scenarios)
-	if err != nil {
+	chosen, lock, err := s.scenarios(scenarios)
+	if err := errors.Join(err, imageSource(source)); err != nil {
 		return nil, err
 	}
 	show := reporter()
@@ -82,4 +78,12 @@ func (s *settings) images(ctx context.Context, scenarios []string, choice, sourc
 		}
 	}
 	return images, errors.Join(failed...)
+}
+
+// imageSource says whether a value of --image-source is one.
+func imageSource(value string) error {
+	if !slices.Contains([]string{imagebuild.Auto, imagebuild.Registry, imagebuild.Source}, value) {
+		return fmt.Errorf("--image-source %s: want %s, %s or %s", value, imagebuild.Auto, imagebuild.Registry, imagebuild.Source)
+	}
+	return nil
 }

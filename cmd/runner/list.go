@@ -26,7 +26,7 @@ func newList(s *settings) *cobra.Command {
 				return err
 			}
 			experiments, err := s.experiments(nil)
-			scenarios, scenarioErr := s.scenarios(nil)
+			scenarios, _, scenarioErr := s.scenarios(nil)
 			if err := errors.Join(err, scenarioErr); err != nil {
 				return err
 			}

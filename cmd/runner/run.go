@@ -32,9 +32,8 @@ whole; an interrupted run changes nothing and leaves no cluster behind.`,
 				return err
 			}
 			experiments, err := s.experiments(args)
-			lock, lockErr := s.lock()
-			chosen, scenarioErr := s.scenarios(scenarios)
-			if err := errors.Join(err, lockErr, scenarioErr); err != nil {
+			chosen, lock, scenarioErr := s.scenarios(scenarios)
+			if err := errors.Join(err, scenarioErr, imageSource(options.ImageSource)); err != nil {
 				return err
 			}
 			options.Lock = lock

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -63,25 +64,21 @@ func isTree(dir string) bool {
 	return true
 }
 
-// lock reads charts/lock.yaml.
-func (s *settings) lock() (spec.Lock, error) {
-	return spec.LoadLock(relative(filepath.Join(s.repo, "charts", "lock.yaml")))
-}
-
-// scenarios loads the named scenarios, all where none is named. A name is that
-// of a file or of a variant in it. Every mistake in every file is in the error.
-func (s *settings) scenarios(names []string) ([]spec.Scenario, error) {
-	lock, err := s.lock()
+// scenarios loads the named scenarios, all where none is named, and
+// charts/lock.yaml that they refer to. A name is that of a file or of a variant
+// in it. Every mistake in every file is in the error.
+func (s *settings) scenarios(names []string) ([]spec.Scenario, spec.Lock, error) {
+	lock, err := spec.LoadLock(relative(filepath.Join(s.repo, "charts", "lock.yaml")))
 	if err != nil {
-		return nil, err
+		return nil, spec.Lock{}, err
 	}
 	known := spec.Known{Features: host.Known(), Cilium: lock.Versions("cilium")}
-	return loadAll(s.repo, "scenarios", names, scenarioName, func(file string) ([]spec.Scenario, error) {
+	name := func(s spec.Scenario) string { return s.Metadata.Name }
+	chosen, err := loadAll(s.repo, "scenarios", names, name, func(file string) ([]spec.Scenario, error) {
 		return spec.LoadScenarios(file, known)
 	})
+	return chosen, lock, err
 }
-
-func scenarioName(s spec.Scenario) string { return s.Metadata.Name }
 
 func (s *settings) experiments(names []string) ([]spec.Experiment, error) {
 	name := func(e spec.Experiment) string { return e.Metadata.Name }
@@ -91,8 +88,8 @@ func (s *settings) experiments(names []string) ([]spec.Experiment, error) {
 	})
 }
 
-// loadAll loads the named items of a directory's files, in the order of their
-// names, or all. A file that has a mistake stands in the way of its own items
+// loadAll loads the named items of a directory's files, or all in the order of
+// the files. A file that has a mistake stands in the way of its own items
 // only, and of finding out what else there is.
 func loadAll[T any](repo, dir string, names []string, nameOf func(T) string, load func(string) ([]T, error)) ([]T, error) {
 	files, err := filepath.Glob(filepath.Join(repo, dir, "*.yaml"))
@@ -103,6 +100,7 @@ func loadAll[T any](repo, dir string, names []string, nameOf func(T) string, loa
 		return nil, fmt.Errorf("%s has no *.yaml files", filepath.Join(repo, dir))
 	}
 	var known []string
+	var failed []error
 	items, faults := map[string]T{}, map[string]error{}
 	for _, file := range files {
 		base := strings.TrimSuffix(filepath.Base(file), ".yaml")
@@ -112,15 +110,19 @@ func loadAll[T any](repo, dir string, names []string, nameOf func(T) string, loa
 			continue
 		}
 		for _, item := range loaded {
-			known = append(known, nameOf(item))
-			items[nameOf(item)] = item
+			name := nameOf(item)
+			if _, taken := items[name]; taken {
+				failed = append(failed, fmt.Errorf("%s: %s is the name of another one in %s", relative(file), name, dir))
+				continue
+			}
+			known = append(known, name)
+			items[name] = item
 		}
 	}
 	if len(names) == 0 {
 		names = known
 	}
 	var chosen []T
-	var failed []error
 	for _, name := range names {
 		item, ok := items[name]
 		switch fault := faults[name]; {
@@ -130,9 +132,9 @@ func loadAll[T any](repo, dir string, names []string, nameOf func(T) string, loa
 			failed = append(failed, fault)
 		default:
 			failed = append(failed, fmt.Errorf("there is no %s in %s; there are: %s", name, dir, strings.Join(known, ", ")))
-			for base, fault := range faults {
+			for _, base := range slices.Sorted(maps.Keys(faults)) {
 				if strings.HasPrefix(name, base+"-") { // it may be a variant there
-					failed = append(failed, fault)
+					failed = append(failed, faults[base])
 				}
 			}
 		}

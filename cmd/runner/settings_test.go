@@ -71,7 +71,7 @@ func TestScenariosByName(t *testing.T) {
 		{[]string{"cilium-1-19"}, []string{"cilium-1-19"}},
 		{[]string{"cilium-1-19", "iptables", "cilium"}, []string{"cilium-1-19", "iptables", "cilium"}},
 	} {
-		loaded, err := s.scenarios(test.names)
+		loaded, _, err := s.scenarios(test.names)
 		if got := namesOf(loaded); err != nil || !slices.Equal(got, test.want) {
 			t.Errorf("%q: %q, %v", test.names, got, err)
 		}
@@ -112,7 +112,7 @@ func TestScenariosOfABrokenFile(t *testing.T) {
 		{"all", nil, []string{"cilium-kube-proxy", "iptables", "ipvs", "nftables"}, []string{fault}},
 	} {
 		t.Run(strings.ReplaceAll(test.name, " ", "-"), func(t *testing.T) {
-			loaded, err := s.scenarios(test.names)
+			loaded, _, err := s.scenarios(test.names)
 			if got := namesOf(loaded); !slices.Equal(got, test.want) {
 				t.Errorf("loaded %q, want %q", got, test.want)
 			}
@@ -132,7 +132,7 @@ func TestScenariosWithoutLock(t *testing.T) {
 	t.Chdir(tree(t))
 	fault := fmt.Sprintf("charts/lock.yaml:%d: kind", replace(t, "charts/lock.yaml", "kind: Lock", "kind: lock"))
 	for _, names := range [][]string{nil, {"iptables"}} {
-		if loaded, err := (&settings{repo: "."}).scenarios(names); loaded != nil || err == nil || !strings.HasPrefix(err.Error(), fault) {
+		if loaded, _, err := (&settings{repo: "."}).scenarios(names); loaded != nil || err == nil || !strings.HasPrefix(err.Error(), fault) {
 			t.Errorf("%q: %q, %v; want %s", names, namesOf(loaded), err, fault)
 		}
 	}
@@ -140,10 +140,9 @@ func TestScenariosWithoutLock(t *testing.T) {
 
 // TestScenarioOfTwoFiles: a variant must not hide a file, nor be run twice.
 func TestScenarioOfTwoFiles(t *testing.T) {
-	t.Skip("loadAll keeps the last of a name, and lists the name twice")
 	t.Chdir(tree(t))
 	replace(t, "scenarios/cilium.yaml", "name: cilium-1-19", "name: cilium-kube-proxy")
-	loaded, err := (&settings{repo: "."}).scenarios(nil)
+	loaded, _, err := (&settings{repo: "."}).scenarios(nil)
 	if err == nil || !strings.Contains(err.Error(), "cilium-kube-proxy") {
 		t.Errorf("%q, %v", namesOf(loaded), err)
 	}

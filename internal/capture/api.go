@@ -3,6 +3,7 @@ package capture
 import (
 	"context"
 	"fmt"
+	"io"
 	"regexp"
 	"strings"
 
@@ -18,7 +19,7 @@ import (
 func API(client rest.Interface) Session {
 	return OneByOne(func(ctx context.Context, argv []string) (command.Captured, error) {
 		uri := argv[len(argv)-1]
-		raw, err := client.Get().RequestURI(uri).DoRaw(ctx)
+		raw, err := get(ctx, client, uri)
 		if apierrors.IsNotFound(err) {
 			stderr := fmt.Sprintf("Error from server (NotFound): %v\n", err)
 			return command.Captured{ExitCode: 1, Stderr: []byte(stderr)}, nil
@@ -28,6 +29,16 @@ func API(client rest.Interface) Session {
 		}
 		return command.Captured{Stdout: raw}, nil
 	})
+}
+
+// get streams, as kubectl does: DoRaw loses what the server says of an error.
+func get(ctx context.Context, client rest.Interface, uri string) ([]byte, error) {
+	stream, err := client.Get().RequestURI(uri).Stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer stream.Close()
+	return io.ReadAll(stream)
 }
 
 // notFound is how kubectl says that an object does not exist.

@@ -14,8 +14,8 @@ import (
 const tailLines = int64(8)
 
 // LogTail returns, as an error to add to another, what is known of the
-// containers that selector's pods have and that are not ready: why they wait,
-// and the last lines they logged. It is nil where all are ready.
+// containers of selector's pods that are not ready: why they wait, and the last
+// lines they logged. It is nil where none is known to be unready.
 func (c *Cluster) LogTail(ctx context.Context, namespace, selector string) error {
 	pods, err := c.API.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
@@ -45,7 +45,7 @@ func stateOf(state corev1.ContainerState) string {
 	case state.Waiting != nil:
 		return strings.TrimSpace("waiting, " + state.Waiting.Reason + " " + state.Waiting.Message)
 	case state.Terminated != nil:
-		return fmt.Sprintf("ended with exit code %d, %s %s", state.Terminated.ExitCode, state.Terminated.Reason, state.Terminated.Message)
+		return strings.TrimSpace(fmt.Sprintf("ended with exit code %d, %s %s", state.Terminated.ExitCode, state.Terminated.Reason, state.Terminated.Message))
 	}
 	return "running, not ready"
 }

@@ -56,6 +56,7 @@ func TestLogTail(t *testing.T) {
 		{"all ready", []runtime.Object{agent("a", prepared, ready), agent("b", prepared, ready)}, nil},
 		{"no pods", nil, nil},
 		{"pods that are not meant", []runtime.Object{agent("a", prepared, ready), elsewhere, other}, nil},
+		// Why a pod is on no node is in the cluster's events.
 		{"one that has not begun", []runtime.Object{&corev1.Pod{ObjectMeta: agent("a", ready, ready).ObjectMeta}}, nil},
 		{"running for now", []runtime.Object{agent("a", prepared, corev1.ContainerStatus{State: running})},
 			[]string{"pod a on node-of-a, container cilium-agent: running, not ready"}},

@@ -7,11 +7,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/releaseutil"
@@ -21,30 +21,36 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"service-dataplane/internal/ciliumimage"
-	"service-dataplane/internal/cluster"
 	"service-dataplane/internal/host"
 	"service-dataplane/internal/spec"
 )
 
 const repo = "../.."
 
-// installations are those of the project's scenarios whose chart is in a Go
-// module. Tests download nothing.
-func installations(t *testing.T) map[string]Cilium {
+// installation is a scenario of the project, and the version of the chart that
+// is pinned for it.
+type installation struct {
+	Cilium
+	pinned spec.Chart
+}
+
+// installations are those of scenarios whose chart is in a Go module. Tests
+// download nothing.
+func installations(t *testing.T) map[string]installation {
 	t.Helper()
 	lock, err := spec.LoadLock(filepath.Join(repo, "charts", "lock.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]Cilium{}
+	found := map[string]installation{}
 	for _, name := range []string{"cilium", "cilium-kube-proxy"} {
 		known := spec.Known{Features: host.Known(), Cilium: lock.Versions("cilium")}
 		scenarios, err := spec.LoadScenarios(filepath.Join(repo, "scenarios", name+".yaml"), known)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := scenarios[0]
-		pinned, _ := lock.Chart("cilium", s.Spec.DataPlane.Cilium.Version)
+		cilium := *scenarios[0].Spec.DataPlane.Cilium
+		pinned, _ := lock.Chart("cilium", cilium.Version)
 		if pinned.Source == "" {
 			t.Fatalf("%s: cilium %s has no source", name, pinned.Version)
 		}
@@ -53,7 +59,11 @@ func installations(t *testing.T) map[string]Cilium {
 		if dir, err := list.Output(); err != nil || strings.TrimSpace(string(dir)) == "" {
 			t.Skipf("%s is not in the module cache (%v): go mod download in %s", ciliumimage.Module, err, pinned.Source)
 		}
-		found[name] = Cilium{Spec: *s.Spec.DataPlane.Cilium, Pinned: pinned, Images: built, Repo: repo}
+		chart, err := LoadChart(t.Context(), repo, t.TempDir(), pinned)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[name] = installation{Cilium{Spec: cilium, Chart: chart, Images: built, Names: built.InNodes(pinned)}, pinned}
 	}
 	return found
 }
@@ -63,22 +73,30 @@ type objects struct {
 	agent    *appsv1.DaemonSet
 	operator *appsv1.Deployment
 	config   map[string]string
-	others   []string // further objects that start pods
+	others   []string // further DaemonSets and Deployments
 }
 
-// render renders the chart as Helm would install it, the values checked by the
-// chart's own schema.
-func render(t *testing.T, c *chart.Chart, values map[string]any) objects {
+// render renders the chart with the values of Install as Helm would install it,
+// checked by the chart's own schema.
+func (c installation) render(t *testing.T, apiServer string) (o objects, dropped []string) {
 	t.Helper()
+	values, dropped := c.values(c.Chart.Values, apiServer)
+	values, err := asRead(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded := fmt.Sprint(values)
 	install := action.NewInstall(&action.Configuration{Log: func(string, ...any) {}})
 	install.ReleaseName, install.Namespace = "cilium", Namespace
 	install.DryRun, install.ClientOnly = true, true
 	install.KubeVersion = &chartutil.KubeVersion{Version: "v1.35.0", Major: "1", Minor: "35"}
-	release, err := install.RunWithContext(t.Context(), c, values)
+	release, err := install.RunWithContext(t.Context(), c.Chart.Chart, values)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var o objects
+	if after := fmt.Sprint(values); after != recorded {
+		t.Errorf("values are recorded as\n%s, where given were\n%s", after, recorded)
+	}
 	decoder := scheme.Codecs.UniversalDeserializer()
 	for _, text := range releaseutil.SplitManifests(release.Manifest) {
 		object, _, err := decoder.Decode([]byte(text), nil, nil)
@@ -110,7 +128,7 @@ func render(t *testing.T, c *chart.Chart, values map[string]any) objects {
 	if o.agent == nil || o.operator == nil || o.config == nil {
 		t.Fatalf("the chart has agent %v, operator %v, configuration %v", o.agent != nil, o.operator != nil, o.config != nil)
 	}
-	return o
+	return o, dropped
 }
 
 func containers(pod corev1.PodTemplateSpec) []corev1.Container {
@@ -135,20 +153,10 @@ func TestChart(t *testing.T) {
 	replaces := map[string]string{"cilium": "true", "cilium-kube-proxy": "false"}
 	for name, c := range installations(t) {
 		t.Run(name, func(t *testing.T) {
-			chart, from, err := c.chart(t.Context())
-			if err != nil {
-				t.Fatal(err)
+			if c.Chart.Name() != "cilium" || c.Chart.Metadata.Version != c.Spec.Version || !strings.Contains(c.Chart.From, "v"+c.Spec.Version) {
+				t.Errorf("%s %s from %s, want version %s", c.Chart.Name(), c.Chart.Metadata.Version, c.Chart.From, c.Spec.Version)
 			}
-			if chart.Name() != "cilium" || chart.Metadata.Version != c.Spec.Version || !strings.Contains(from, "v"+c.Spec.Version) {
-				t.Errorf("%s %s from %s, want version %s", chart.Name(), chart.Metadata.Version, from, c.Spec.Version)
-			}
-			values, dropped := c.values(chart.Values, apiServer)
-			recorded := fmt.Sprint(values)
-			o := render(t, chart, values)
-			if after := fmt.Sprint(values); after != recorded {
-				t.Errorf("values are recorded as\n%s, where given were\n%s", after, recorded)
-			}
-
+			o, dropped := c.render(t, apiServer)
 			for want, pod := range map[string]corev1.PodTemplateSpec{builtAgent: o.agent.Spec.Template, builtOperator: o.operator.Spec.Template} {
 				for _, c := range containers(pod) {
 					if c.Image != want || c.ImagePullPolicy != corev1.PullNever {
@@ -159,7 +167,7 @@ func TestChart(t *testing.T) {
 			if o.others != nil {
 				t.Errorf("there are no images for %q", o.others)
 			}
-			if got := o.config["kube-proxy-replacement"]; got != replaces[name] || got != map[bool]string{true: "true", false: "false"}[c.Spec.KubeProxyReplacement()] {
+			if got := o.config["kube-proxy-replacement"]; got != replaces[name] || got != strconv.FormatBool(c.Spec.KubeProxyReplacement()) {
 				t.Errorf("kube-proxy-replacement is %q", got)
 			}
 			checkAPIServer(t, o.agent.Spec.Template, c.Spec.KubeProxyReplacement(), apiServer)
@@ -183,14 +191,18 @@ func TestChart(t *testing.T) {
 				t.Errorf("capabilities are %q without %q: nothing to drop", all, dropped)
 			}
 			c.MissingCapabilities = []string{"CAP_SYS_RESOURCE"}
-			values, dropped = c.values(chart.Values, apiServer)
-			if !slices.Equal(dropped, c.MissingCapabilities) {
-				t.Errorf("dropped %q", dropped)
-			}
-			left := asked(render(t, chart, values).agent.Spec.Template)
+			o, dropped = c.render(t, apiServer)
 			want := slices.DeleteFunc(slices.Clone(all), func(c corev1.Capability) bool { return c == lacks })
-			if !slices.Equal(left, want) {
-				t.Errorf("left are %q, want %q", left, want)
+			if left := asked(o.agent.Spec.Template); !slices.Equal(left, want) || !slices.Equal(dropped, c.MissingCapabilities) {
+				t.Errorf("left are %q without %q, want %q", left, dropped, want)
+			}
+			// Of mount-cgroup's list nothing is left.
+			c.MissingCapabilities = []string{"CAP_SYS_ADMIN", "CAP_SYS_CHROOT", "CAP_SYS_PTRACE"}
+			o, dropped = c.render(t, apiServer)
+			for _, left := range asked(o.agent.Spec.Template) {
+				if slices.Contains(c.MissingCapabilities, "CAP_"+string(left)) || !slices.Equal(dropped, c.MissingCapabilities) {
+					t.Errorf("%s is left without %q", left, dropped)
+				}
 			}
 		})
 	}
@@ -214,20 +226,20 @@ func checkAPIServer(t *testing.T, pod corev1.PodTemplateSpec, replaced bool, add
 	}
 }
 
-// TestInstallOfAnotherVersion is refused before anything reaches the cluster.
-func TestInstallOfAnotherVersion(t *testing.T) {
-	c := installations(t)["cilium"]
-	c.Spec.Version = "1.19.8"
-	installed, err := c.Install(t.Context(), &cluster.Cluster{Kubeconfig: "testdata/nosuch"}, "172.18.0.2")
-	if err == nil || !strings.Contains(err.Error(), "is of version "+c.Pinned.Version+", and version 1.19.8 is asked for") {
-		t.Errorf("%+v, %v", installed, err)
+// TestChartOfAnotherVersion is refused before there is a cluster.
+func TestChartOfAnotherVersion(t *testing.T) {
+	pinned := installations(t)["cilium"].pinned
+	is := pinned.Version
+	pinned.Version = "1.19.8"
+	if chart, err := LoadChart(t.Context(), repo, t.TempDir(), pinned); err == nil || !strings.Contains(err.Error(), "is of version "+is+", and version 1.19.8 is asked for") {
+		t.Errorf("%s, %v", chart.From, err)
 	}
 }
 
 func TestChartWithoutSource(t *testing.T) {
-	c := Cilium{Pinned: pinned, Repo: t.TempDir()}
-	if chart, from, err := c.chart(t.Context()); err == nil || !strings.Contains(err.Error(), filepath.Join(c.Repo, "images", "cilium")) {
-		t.Errorf("%v from %s, %v; want the directory named", chart, from, err)
+	tree := t.TempDir()
+	if chart, err := LoadChart(t.Context(), tree, t.TempDir(), pinned); err == nil || !strings.Contains(err.Error(), filepath.Join(tree, "images", "cilium")) {
+		t.Errorf("%s, %v; want the directory named", chart.From, err)
 	}
 }
 
@@ -258,22 +270,22 @@ func TestChartOfRepository(t *testing.T) {
 	}{
 		{"no digest", served, "", nil},
 		{"the digest", served, digest, nil},
-		{"another digest", served, other, []string{"chart echo 1.20.2 from " + served + " is " + digest, "charts/lock.yaml pins " + other}},
+		{"another digest", served, other, []string{"chart echo " + echo.Metadata.Version + " from " + served + " is " + digest, "charts/lock.yaml pins " + other}},
 		{"no such repository", "oci://127.0.0.1:1/charts", digest, []string{"127.0.0.1:1"}},
 	} {
 		t.Run(strings.ReplaceAll(test.name, " ", "-"), func(t *testing.T) {
-			c := Cilium{Pinned: spec.Chart{Name: "echo", Version: "1.20.2", Repository: test.repository, Digest: test.digest}, WorkDir: t.TempDir()}
-			chart, from, err := c.chart(t.Context())
+			pinned := spec.Chart{Name: "echo", Version: echo.Metadata.Version, Repository: test.repository, Digest: test.digest}
+			chart, err := LoadChart(t.Context(), repo, t.TempDir(), pinned)
 			if (err != nil) != (test.says != nil) {
-				t.Fatalf("%v from %s, %v", chart, from, err)
+				t.Fatalf("%s, %v", chart.From, err)
 			}
 			for _, says := range test.says {
 				if !strings.Contains(err.Error(), says) {
 					t.Errorf("says %q, want %q", err, says)
 				}
 			}
-			if err == nil && (chart.Name() != "echo" || from != served+" "+digest) {
-				t.Errorf("%s from %s, want %s", chart.Name(), from, digest)
+			if err == nil && (chart.Name() != "echo" || chart.From != served+" "+digest) {
+				t.Errorf("%s from %s, want %s", chart.Name(), chart.From, digest)
 			}
 		})
 	}

@@ -132,7 +132,7 @@ func TestValues(t *testing.T) {
 	for _, test := range tests {
 		t.Run(strings.ReplaceAll(test.name, " ", "-"), func(t *testing.T) {
 			before := fmt.Sprint(test.scenario, defaults)
-			c := Cilium{Spec: spec.Cilium{Values: test.scenario}, Pinned: pinned, Images: test.images, MissingCapabilities: test.missing}
+			c := Cilium{Spec: spec.Cilium{Values: test.scenario}, Names: test.images.InNodes(pinned), MissingCapabilities: test.missing}
 			got, dropped := c.values(defaults, "172.18.0.2")
 			if !reflect.DeepEqual(got, test.want) {
 				t.Errorf("got  %v\nwant %v", got, test.want)
@@ -165,9 +165,21 @@ func overwrite(values table) {
 // elsewhere.
 func TestDefaultsWithoutCapabilities(t *testing.T) {
 	for _, defaults := range []table{nil, {"securityContext": table{}}, {"securityContext": "none"}} {
-		c := Cilium{Pinned: pinned, Images: built, MissingCapabilities: []string{"CAP_SYS_RESOURCE"}}
+		c := Cilium{MissingCapabilities: []string{"CAP_SYS_RESOURCE"}}
 		if got, dropped := c.values(defaults, "172.18.0.2"); got["securityContext"] != nil || dropped != nil {
 			t.Errorf("%v: %v without %q", defaults, got, dropped)
 		}
+	}
+}
+
+// TestAsRead: charts compare and add numbers as the type that a values file
+// gives them.
+func TestAsRead(t *testing.T) {
+	// What YAML 1.1 takes for something else stays text.
+	text := table{"yes": "yes", "on": "on", "octal": "012", "version": "1.20", "sexagesimal": "1:30", "date": "2026-01-02", "null": "null", "none": ""}
+	got, err := asRead(table{"port": 6443, "replacement": true, "operator": table{"replicas": int64(1)}, "list": []any{1, "a"}, "large": 1 << 40, "text": text})
+	want := table{"port": 6443.0, "replacement": true, "operator": table{"replicas": 1.0}, "list": []any{1.0, "a"}, "large": float64(1 << 40), "text": text}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %#v, %v\nwant %#v", got, err, want)
 	}
 }

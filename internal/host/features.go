@@ -23,8 +23,10 @@ type feature struct {
 	// line, a file that then has this line. A module has one more trace,
 	// /sys/module/NAME.
 	trace, line string
-	// any are features of which one is enough. The rest is empty then.
-	any []string
+	// builtin: no module can have it, so that lists of modules say nothing.
+	builtin bool
+	// any are sets of features of which one is enough. The rest is empty then.
+	any [][]string
 }
 
 const (
@@ -36,35 +38,35 @@ const (
 
 // features in the order of Known. Options are those of Linux 5.10 to 6.18.
 var features = []feature{
-	{"bpf", "BPF_SYSCALL", "/proc/sys/kernel/unprivileged_bpf_disabled", "", nil},
-	{"cgroup_bpf", "CGROUP_BPF", "", "", nil},
-	{"cls_bpf", "NET_CLS_BPF", "", "", nil},
-	{"dummy", "DUMMY", "", "", nil},
-	{"ip_set", "IP_SET", "", "", nil},
-	{"ip_vs", "IP_VS", "/proc/net/ip_vs", "", nil},
-	{"ip_vs_rr", "IP_VS_RR", "", "", nil},
-	{"nf_conntrack", "NF_CONNTRACK", "/proc/sys/net/netfilter/nf_conntrack_max", "", nil},
-	{"nf_tables", "NF_TABLES", "", "", nil},
-	{"nft_ct", "NFT_CT", "", "", nil},
-	{"nft_fib_ipv4", "NFT_FIB_IPV4", "", "", nil},
-	{"nft_masq", "NFT_MASQ", "", "", nil},
-	{"nft_nat", "NFT_NAT", "", "", nil},
-	{"nft_numgen", "NFT_NUMGEN", "", "", nil},
-	{"overlay", "OVERLAY_FS", filesystems, "nodev\toverlay", nil},
-	{"sch_ingress", "NET_SCH_INGRESS", "", "", nil},
+	{"bpf", "BPF_SYSCALL", "/proc/sys/kernel/unprivileged_bpf_disabled", "", true, nil},
+	{"cgroup_bpf", "CGROUP_BPF", "", "", true, nil},
+	{"cls_bpf", "NET_CLS_BPF", "", "", false, nil},
+	{"dummy", "DUMMY", "", "", false, nil},
+	{"ip_set", "IP_SET", "", "", false, nil},
+	{"ip_vs", "IP_VS", "/proc/net/ip_vs", "", false, nil},
+	{"ip_vs_rr", "IP_VS_RR", "", "", false, nil},
+	{"nf_conntrack", "NF_CONNTRACK", "/proc/sys/net/netfilter/nf_conntrack_max", "", false, nil},
+	{"nf_tables", "NF_TABLES", "", "", false, nil},
+	{"nft_ct", "NFT_CT", "", "", false, nil},
+	{"nft_fib_ipv4", "NFT_FIB_IPV4", "", "", false, nil},
+	{"nft_masq", "NFT_MASQ", "", "", false, nil},
+	{"nft_nat", "NFT_NAT", "", "", false, nil},
+	{"nft_numgen", "NFT_NUMGEN", "", "", false, nil},
+	{"overlay", "OVERLAY_FS", filesystems, "nodev\toverlay", false, nil},
+	{"sch_ingress", "NET_SCH_INGRESS", "", "", false, nil},
 	// BPF programs on network devices, by Linux 6.6's own hook or a classifier.
-	{"tc_bpf", "", "", "", []string{"tcx", "cls_bpf"}},
-	{"tcx", "NET_XGRESS", "", "", nil},
-	{"veth", "VETH", "", "", nil},
-	{"vxlan", "VXLAN", "", "", nil},
-	{"xt_MASQUERADE", "NETFILTER_XT_TARGET_MASQUERADE", targets, "MASQUERADE", nil},
-	{"xt_addrtype", "NETFILTER_XT_MATCH_ADDRTYPE", matches, "addrtype", nil},
-	{"xt_comment", "NETFILTER_XT_MATCH_COMMENT", matches, "comment", nil},
-	{"xt_conntrack", "NETFILTER_XT_MATCH_CONNTRACK", matches, "conntrack", nil},
-	{"xt_mark", "NETFILTER_XT_MARK", matches, "mark", nil},
-	{"xt_nat", "NETFILTER_XT_NAT", targets, "DNAT", nil},
-	{"xt_set", "NETFILTER_XT_SET", matches, "set", nil},
-	{"xt_statistic", "NETFILTER_XT_MATCH_STATISTIC", matches, "statistic", nil},
+	{"tc_bpf", "", "", "", false, [][]string{{"tcx"}, {"cls_bpf", "sch_ingress"}}},
+	{"tcx", "NET_XGRESS", "", "", true, nil},
+	{"veth", "VETH", "", "", false, nil},
+	{"vxlan", "VXLAN", "", "", false, nil},
+	{"xt_MASQUERADE", "NETFILTER_XT_TARGET_MASQUERADE", targets, "MASQUERADE", false, nil},
+	{"xt_addrtype", "NETFILTER_XT_MATCH_ADDRTYPE", matches, "addrtype", false, nil},
+	{"xt_comment", "NETFILTER_XT_MATCH_COMMENT", matches, "comment", false, nil},
+	{"xt_conntrack", "NETFILTER_XT_MATCH_CONNTRACK", matches, "conntrack", false, nil},
+	{"xt_mark", "NETFILTER_XT_MARK", matches, "mark", false, nil},
+	{"xt_nat", "NETFILTER_XT_NAT", targets, "DNAT", false, nil},
+	{"xt_set", "NETFILTER_XT_SET", matches, "set", false, nil},
+	{"xt_statistic", "NETFILTER_XT_MATCH_STATISTIC", matches, "statistic", false, nil},
 }
 
 // Known returns the names Features takes, sorted.
@@ -140,6 +142,12 @@ func (k kernel) find(ctx context.Context, f feature) Finding {
 				fmt.Sprintf("echo %s > /etc/modules-load.d/%s.conf and boot again", f.name, f.name))
 		}
 		return finding(OK, "a module that is not loaded: the kernel does so on first use", "modprobe "+f.name)
+	case f.builtin && k.config != nil && set == "":
+		return finding(Missing, fmt.Sprintf("kernel %s is built without %s", k.release, option),
+			fmt.Sprintf("a kernel with %s=y, in a virtual machine if need be", option))
+	case f.builtin:
+		return finding(Unknown, "this host does not say: the kernel's configuration is nowhere to be read",
+			fmt.Sprintf("make /boot/config-%s visible here, and look for %s=y", k.release, option))
 	case k.modules != nil && (set == "m" || k.config == nil && k.builtin != nil):
 		cure := fmt.Sprintf("a kernel with %s=m, and its modules", option)
 		if k.sys.osRelease("ID") == "ubuntu" {
@@ -160,22 +168,34 @@ func (k kernel) find(ctx context.Context, f feature) Finding {
 		fmt.Sprintf("modprobe %s, or make /lib/modules visible here", f.name))
 }
 
-// findAny is the best of the findings about features of which one is enough.
+// findAny is the best of the findings about sets of features of which one is
+// enough: a set is as good as the worst in it.
 func (k kernel) findAny(ctx context.Context, f feature) Finding {
-	var best Finding
+	badness := []State{OK, Warn, Unknown, Missing}
+	best := Finding{f.name, Missing, "", ""}
 	var lacks []string
-	for _, name := range f.any {
-		i := slices.IndexFunc(features, func(other feature) bool { return other.name == name })
-		found := k.find(ctx, features[i])
-		if found.State == OK {
-			return Finding{f.name, OK, name + " " + found.Text, found.Cure}
+	for _, set := range f.any {
+		worst := Finding{State: OK}
+		for _, name := range set {
+			i := slices.IndexFunc(features, func(other feature) bool { return other.name == name })
+			found := k.find(ctx, features[i])
+			if found.State != OK {
+				lacks = append(lacks, name+": "+found.Text)
+			}
+			if worst.Subject == "" || slices.Index(badness, found.State) > slices.Index(badness, worst.State) {
+				worst = found
+			}
 		}
-		if best.State != Unknown {
-			best = found
+		if worst.State == OK {
+			return Finding{f.name, OK, strings.Join(set, ", ") + ": " + worst.Text, worst.Cure}
 		}
-		lacks = append(lacks, name+": "+found.Text)
+		// Of two that are as good the later one is the older feature.
+		if slices.Index(badness, worst.State) <= slices.Index(badness, best.State) {
+			best.State, best.Cure = worst.State, worst.Cure
+		}
 	}
-	return Finding{f.name, best.State, strings.Join(lacks, "; "), best.Cure}
+	best.Text = strings.Join(lacks, "; ")
+	return best
 }
 
 func (k kernel) traced(f feature) bool {

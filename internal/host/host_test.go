@@ -280,7 +280,7 @@ func TestBPFFeatures(t *testing.T) {
 	const (
 		config  = "boot/config-6.8.0-45-generic"
 		modules = "lib/modules/6.8.0-45-generic/"
-		without = "# CONFIG_NET_XGRESS is not set\n# CONFIG_NET_CLS_BPF is not set\n"
+		without = "# CONFIG_NET_XGRESS is not set\n# CONFIG_NET_CLS_BPF is not set\nCONFIG_NET_SCH_INGRESS=y\n"
 		neither = "tcx: kernel 6.8.0-45-generic is built without CONFIG_NET_XGRESS; cls_bpf: kernel 6.8.0-45-generic is built without CONFIG_NET_CLS_BPF"
 		silent  = "this host does not say: neither the kernel's configuration nor /lib/modules/6.8.0-45-generic tells"
 	)
@@ -295,17 +295,20 @@ func TestBPFFeatures(t *testing.T) {
 		{"no programs on cgroups", "cgroup_bpf", "# CONFIG_CGROUP_BPF is not set\n", "", Missing, "kernel 6.8.0-45-generic is built without CONFIG_CGROUP_BPF", "CONFIG_CGROUP_BPF=y"},
 		{"a kernel older than tcx", "tcx", "CONFIG_NET_CLS_BPF=y\n", "", Missing, "kernel 6.8.0-45-generic is built without CONFIG_NET_XGRESS", "CONFIG_NET_XGRESS=y"},
 
-		{"tcx built in", "tc_bpf", "CONFIG_NET_XGRESS=y\n# CONFIG_NET_CLS_BPF is not set\n", "", OK, "tcx built into kernel 6.8.0-45-generic", ""},
-		{"both built in", "tc_bpf", "CONFIG_NET_CLS_BPF=y\nCONFIG_NET_XGRESS=y\n", "", OK, "tcx built into kernel 6.8.0-45-generic", ""},
-		{"only cls_bpf, built in", "tc_bpf", "CONFIG_NET_CLS_BPF=y\n", "", OK, "cls_bpf built into kernel 6.8.0-45-generic", ""},
-		{"only cls_bpf, a module", "tc_bpf", "CONFIG_NET_CLS_BPF=m\n", "kernel/net/sched/cls_bpf.ko.zst:\n", OK, "cls_bpf a module that is not loaded: the kernel does so on first use", "modprobe cls_bpf"},
+		{"tcx built in", "tc_bpf", "CONFIG_NET_XGRESS=y\n# CONFIG_NET_CLS_BPF is not set\n", "", OK, "tcx: built into kernel 6.8.0-45-generic", ""},
+		{"both built in", "tc_bpf", "CONFIG_NET_CLS_BPF=y\nCONFIG_NET_XGRESS=y\n", "", OK, "tcx: built into kernel 6.8.0-45-generic", ""},
+		{"only cls_bpf, built in", "tc_bpf", "CONFIG_NET_CLS_BPF=y\nCONFIG_NET_SCH_INGRESS=y\n", "", OK, "cls_bpf, sch_ingress: built into kernel 6.8.0-45-generic", ""},
+		{"only cls_bpf, a module", "tc_bpf", "CONFIG_NET_CLS_BPF=m\nCONFIG_NET_SCH_INGRESS=y\n", "kernel/net/sched/cls_bpf.ko.zst:\n", OK, "cls_bpf, sch_ingress: a module that is not loaded: the kernel does so on first use", "modprobe cls_bpf"},
 		{"neither", "tc_bpf", without, "", Missing, neither, "CONFIG_NET_CLS_BPF=y"},
-		{"only cls_bpf, and its module is not there", "tc_bpf", "CONFIG_NET_CLS_BPF=m\n", "kernel/net/sched/sch_ingress.ko.zst:\n", Missing,
+		{"only cls_bpf, and its module is not there", "tc_bpf", "CONFIG_NET_CLS_BPF=m\nCONFIG_NET_SCH_INGRESS=m\n", "kernel/net/sched/sch_ingress.ko.zst:\n", Missing,
 			"tcx: kernel 6.8.0-45-generic is built without CONFIG_NET_XGRESS; cls_bpf: no such module in /lib/modules/6.8.0-45-generic", "apt-get install linux-modules-extra-6.8.0-45-generic"},
 		// What may be there outweighs what is not.
-		{"only cls_bpf, and modules are not visible here", "tc_bpf", "CONFIG_NET_CLS_BPF=m\n", "", Unknown,
+		{"cls_bpf alone is not enough", "tc_bpf", "CONFIG_NET_CLS_BPF=y\n", "", Missing,
+			"tcx: kernel 6.8.0-45-generic is built without CONFIG_NET_XGRESS; sch_ingress: kernel 6.8.0-45-generic is built without CONFIG_NET_SCH_INGRESS", "CONFIG_NET_SCH_INGRESS=y"},
+		{"only cls_bpf, and modules are not visible here", "tc_bpf", "CONFIG_NET_CLS_BPF=m\nCONFIG_NET_SCH_INGRESS=y\n", "", Unknown,
 			"tcx: kernel 6.8.0-45-generic is built without CONFIG_NET_XGRESS; cls_bpf: " + silent, "modprobe cls_bpf"},
-		{"nothing known", "tc_bpf", "", "", Unknown, "tcx: " + silent + "; cls_bpf: " + silent, "/lib/modules visible"},
+		{"nothing known", "tc_bpf", "", "", Unknown,
+			"tcx: this host does not say: the kernel's configuration is nowhere to be read; cls_bpf: " + silent + "; sch_ingress: " + silent, "/lib/modules visible"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := load(t, "ubuntu", 0)
@@ -333,7 +336,6 @@ func TestBPFFeatures(t *testing.T) {
 // TestNoModule: what can only be built in is in no list of modules, be it those
 // of modules.builtin. Without a configuration the lists say nothing of it.
 func TestNoModule(t *testing.T) {
-	t.Skip("find takes the lists for an answer and says Missing, so that a scenario is skipped on a host that could run it")
 	for _, feature := range []string{"bpf", "cgroup_bpf", "tcx", "tc_bpf"} {
 		f := load(t, "ubuntu", 0)
 		f.edit("lib/modules/6.8.0-45-generic/modules.dep", "/cls_bpf.ko", "/cls_bpf-not.ko") // with it tc_bpf is OK
@@ -396,7 +398,7 @@ func TestKnown(t *testing.T) {
 		t.Errorf("not sorted, or one twice: %q", names)
 	}
 	for _, f := range features {
-		for _, name := range f.any {
+		for _, name := range slices.Concat(f.any...) {
 			if i := slices.IndexFunc(features, func(other feature) bool { return other.name == name }); i < 0 || features[i].any != nil {
 				t.Errorf("%s is enough for %s and no feature by itself", name, f.name)
 			}

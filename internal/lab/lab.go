@@ -165,24 +165,27 @@ func (l *lab) preflight(ctx context.Context) (runnable []spec.Scenario, skipped 
 func (l *lab) prepare(ctx context.Context, runnable []spec.Scenario, skipped outcomes) (outcomes, error) {
 	l.show.Heading("prepare")
 	l.planes = map[string]plane{}
-	archives := map[string]plane{}
+	archives, unavailable := map[string]plane{}, map[string]string{}
 	for _, scenario := range runnable {
 		cilium := scenario.Spec.DataPlane.Cilium
 		if cilium == nil {
 			continue
 		}
 		p, ready := archives[cilium.Version]
-		if !ready {
+		if !ready && unavailable[cilium.Version] == "" {
 			var err error
 			p, err = l.preparePlane(ctx, cilium.Version)
-			if errors.Is(err, dataplane.ErrUnavailable) && context.Cause(ctx) == nil {
-				skipped = append(skipped, l.skip(scenario, err.Error()))
-				continue
-			}
-			if err != nil {
+			switch {
+			case errors.Is(err, dataplane.ErrUnavailable) && context.Cause(ctx) == nil:
+				unavailable[cilium.Version] = err.Error()
+			case err != nil:
 				return skipped, err
 			}
 			archives[cilium.Version] = p
+		}
+		if reason := unavailable[cilium.Version]; reason != "" {
+			skipped = append(skipped, l.skip(scenario, reason))
+			continue
 		}
 		l.planes[scenario.Metadata.Name] = p
 	}

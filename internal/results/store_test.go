@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"service-dataplane/internal/host"
-	"service-dataplane/internal/nodeimage"
+	"service-dataplane/internal/imagebuild"
 	"service-dataplane/internal/progress"
 	"service-dataplane/internal/spec"
 )
@@ -225,7 +225,7 @@ func full() Run {
 		Argv:       []string{"runner", "run", "--scenario", "iptables,nftables"},
 		Harness:    Harness{Revision: "c0792f1", Modified: true, Modules: map[string]string{"sigs.k8s.io/kind": "v0.31.0"}, GoVersion: "go1.26.0"},
 		Host:       host.Facts{KernelRelease: "6.18.44", OS: "Debian GNU/Linux 12", Arch: "amd64", CgroupVersion: "v2", CPUs: 2, MemoryBytes: 8 << 30, EngineVersion: "28.0.0", StorageDriver: "overlay2", MissingCapabilities: []string{"CAP_SYS_RESOURCE"}},
-		Image:      nodeimage.Image{Reference: "kindest/node:v1.35.0", ID: "sha256:1", Origin: "source", ContentKey: "662f9e07b7bfcd05", Bytes: 1 << 29},
+		Image:      imagebuild.Image{Reference: "kindest/node:v1.35.0", ID: "sha256:1", Origin: "source", ContentKey: "662f9e07b7bfcd05", Bytes: 1 << 29},
 		Workload:   WorkloadImage{Reference: "echo:1", Chart: "echo-0.1.0"},
 		KindConfig: "kind: Cluster\n# two lines, and one that is \"quoted\"\n",
 		Scenario: spec.Scenario{

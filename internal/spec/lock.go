@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -71,7 +72,8 @@ func (l *Lock) check(v *validation) {
 		at := func(path ...string) []string { return append([]string{"charts", strconv.Itoa(i)}, path...) }
 		v.name(c.Name, at("name")...)
 		v.required(c.Version, at("version")...)
-		if first, ok := l.Chart(c.Name, c.Version); ok && first.Source+first.Repository != c.Source+c.Repository {
+		same := func(other Chart) bool { return other.Name == c.Name && other.Version == c.Version }
+		if c.Version != "" && slices.IndexFunc(l.Charts, same) < i {
 			v.fault("is there twice", c.Version, at("version")...)
 		}
 		if (c.Source == "") == (c.Repository == "") {
@@ -83,8 +85,8 @@ func (l *Lock) check(v *validation) {
 		if len(c.Images) == 0 {
 			v.fault("lists none", "", at("images")...)
 		}
-		for part, image := range c.Images {
-			if !imageForm.MatchString(image) {
+		for _, part := range slices.Sorted(maps.Keys(c.Images)) {
+			if image := c.Images[part]; !imageForm.MatchString(image) {
 				v.fault("is no NAME:TAG@sha256:… reference", image, at("images", part)...)
 			}
 		}

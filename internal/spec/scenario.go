@@ -214,8 +214,9 @@ func overlay(base, over *yaml.Node) *yaml.Node {
 	merged := *base
 	merged.Content = slices.Clone(base.Content)
 	merged.Line = over.Line // where what is missing is missing
-	for i := 0; i+1 < len(over.Content); i += 2 {
-		key, value := over.Content[i], over.Content[i+1]
+	fields := fieldsOf(over)
+	for i := 0; i+1 < len(fields); i += 2 {
+		key, value := fields[i], fields[i+1]
 		at := -1
 		for j := 0; j+1 < len(merged.Content); j += 2 {
 			if merged.Content[j].Value == key.Value {
@@ -229,6 +230,30 @@ func overlay(base, over *yaml.Node) *yaml.Node {
 		merged.Content[at], merged.Content[at+1] = key, overlay(merged.Content[at+1], value)
 	}
 	return &merged
+}
+
+// fieldsOf are the keys and values of a mapping, those that it merges in (<<)
+// before its own, so that what stands later wins.
+func fieldsOf(mapping *yaml.Node) []*yaml.Node {
+	if mapping.Kind == yaml.AliasNode {
+		mapping = mapping.Alias
+	}
+	var merged, own []*yaml.Node
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		key, value := mapping.Content[i], mapping.Content[i+1]
+		switch {
+		case key.Tag != "!!merge":
+			own = append(own, key, value)
+		case value.Kind == yaml.SequenceNode:
+			// The first of several wins.
+			for _, one := range slices.Backward(value.Content) {
+				merged = append(merged, fieldsOf(one)...)
+			}
+		default:
+			merged = append(merged, fieldsOf(value)...)
+		}
+	}
+	return append(merged, own...)
 }
 
 func (s *Scenario) check(v *validation, known Known) {
@@ -246,7 +271,7 @@ func (s *Scenario) check(v *validation, known Known) {
 
 // replacementSpelling is what the values of kubeProxyReplacement up to Cilium
 // 1.13 are called since (Documentation/operations/upgrade.rst of Cilium 1.14).
-var replacementSpelling = map[any]string{
+var replacementSpelling = map[string]string{
 	"strict":   "true",
 	"probe":    "true, where the kernel has what it needs",
 	"partial":  "false, with the features wanted (nodePort.enabled, socketLB.enabled, …)",
@@ -281,8 +306,8 @@ func (s *Scenario) checkDataPlane(v *validation, known Known) {
 			v.fault("and kubeProxyMode none leave nothing that implements Services", "false", field...)
 		}
 	default:
-		text, spelling := "is neither true nor false", replacementSpelling[value]
-		if spelling != "" {
+		text := "is neither true nor false"
+		if spelling := replacementSpelling[fmt.Sprint(value)]; spelling != "" {
 			text = "is a value of Cilium 1.13 and older; since 1.14 it is " + spelling
 		}
 		v.fault(text, fmt.Sprint(value), field...)

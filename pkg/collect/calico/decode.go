@@ -1,7 +1,9 @@
 package calico
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"service-dataplane/pkg/collect"
 )
@@ -55,6 +57,8 @@ func Decode(raw Raw) (collect.ServiceTable, error) {
 		}
 		compareAffinity(rows, entries, &rest)
 	}
+	// Maps have no order, and the rows of one address differ in their text alone.
+	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.line.Text, b.line.Text) })
 	table := collect.ServiceTable{Encoding: Encoding, Frontends: []collect.Frontend{}}
 	kinds := newKinds(rows)
 	for _, r := range rows {
@@ -129,15 +133,37 @@ func (k kinds) hasRanges(r row) bool {
 func (r row) frontend(kind collect.FrontendKind) collect.Frontend {
 	f := collect.Frontend{
 		Kind:     kind,
-		Address:  r.addr,
 		Port:     r.port,
 		Protocol: r.protocol,
 		Policy:   policy(kind, r),
 		Backends: []collect.Backend{},
 		Line:     r.line,
 	}
-	if isWildcard(r.addr) {
-		f.Address = r.addr.Unmap() // see below
+	if !isWildcard(r.addr) {
+		f.Address = r.addr
+	}
+	n := max(r.count, 0)
+	if f.Policy == collect.PolicyLocal {
+		n = min(n, int64(r.local))
+	}
+	for ordinal, s := range r.slots {
+		if int64(ordinal) < n && s.IsValid() && s.Port() != 0 {
+			f.Backends = append(f.Backends, collect.Backend{
+				Address:     s.Addr(),
+				Port:        s.Port(),
+				Probability: 1 / float64(n),
+				State:       collect.Active,
+				Line:        s.line,
+			})
+		}
+	}
+	switch {
+	case n > 0:
+		f.Selection = collect.SelectRandom
+	case r.count == blackhole:
+		f.NoBackends = "drop"
+	default:
+		f.NoBackends = "reject"
 	}
 	return f
 }

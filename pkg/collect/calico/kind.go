@@ -104,6 +104,9 @@ func (k kinds) of(r row) collect.FrontendKind {
 	case k.isNodePort(r):
 		return collect.NodePort
 	case r.has(flagExternalLocal):
+		if r.has(flagInternalLocal) && k.groups[r.id].nodePort == 0 && len(k.node) == 0 {
+			return "" // or a NodePort
+		}
 		return collect.LoadBalancer
 	case r.has(flagInternalLocal) && k.unwild[address{port: r.port, protocol: r.protocol}]:
 		return ""

@@ -1,6 +1,7 @@
 package calico
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -64,7 +65,7 @@ func parseRow(line collect.Line) (row, error) {
 	var err error
 	number := func(text string, bits int) uint64 {
 		n, parseErr := strconv.ParseUint(text, 10, bits)
-		err = errors.Join(err, parseErr)
+		err = cmp.Or(err, parseErr)
 		return n
 	}
 	f.Port = uint16(number(words[2], 16))
@@ -73,7 +74,7 @@ func parseRow(line collect.Line) (row, error) {
 	f.Local = uint32(number(words[6], 32))
 	var countErr error
 	f.Count, countErr = strconv.ParseInt(words[5], 10, 64)
-	if err = errors.Join(err, countErr); err != nil {
+	if err = cmp.Or(err, countErr); err != nil {
 		return row{}, err
 	}
 	return f.row(line.Number)
