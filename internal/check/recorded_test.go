@@ -3,7 +3,6 @@ package check
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io/fs"
 	"os"
 	"path"
@@ -32,7 +31,7 @@ func record(t *testing.T, scenario string) *recorded {
 	t.Helper()
 	r := &recorded{T: t, raw: fstest.MapFS{}}
 	r.load(scenario)
-	r.read(os.DirFS(rawDir(t, scenario)))
+	r.read(os.DirFS(rawDir(scenario)))
 	return r
 }
 
@@ -53,22 +52,21 @@ func (r *recorded) read(raw fs.FS) {
 }
 
 // rawDir is where a whole run of a scenario is recorded.
-func rawDir(t *testing.T, scenario string) string {
-	t.Helper()
+func rawDir(scenario string) string {
 	if !strings.HasPrefix(scenario, "cilium") {
 		return "../evidence/testdata/" + scenario + "/raw"
 	}
-	dir := "../../results/service-path/" + scenario + "/raw"
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("no run of %s is recorded", scenario)
-	}
-	return dir
+	return "../../results/service-path/" + scenario + "/raw"
 }
 
 // load reads the project's own scenario and experiment.
 func (r *recorded) load(scenario string) {
 	r.Helper()
-	known := spec.Known{Features: host.Known(), Cilium: []string{"1.19.8", "1.20.2"}}
+	lock, err := spec.LoadLock("../../charts/lock.yaml")
+	if err != nil {
+		r.Fatal(err)
+	}
+	known := spec.Known{Features: host.Known(), Cilium: lock.Versions("cilium")}
 	all, err := spec.LoadScenarios("../../scenarios/"+scenario+".yaml", known)
 	if err != nil {
 		r.Fatal(err)

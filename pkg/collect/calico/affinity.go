@@ -125,7 +125,8 @@ func compareAffinity(rows []row, entries []Affinity, rest *unparsed) {
 	}
 }
 
-// frontends are the rows of the entry's frontend, or the wildcard's.
+// frontends are the rows of the entry's frontend, or the wildcard's. A dump is of one
+// address family.
 func (a Affinity) frontends(rows []row) []row {
 	var exact, wildcard []row
 	for _, r := range rows {
@@ -133,7 +134,7 @@ func (a Affinity) frontends(rows []row) []row {
 		case r.port != a.Frontend.Port() || r.protocol != a.Protocol:
 		case r.addr == a.Frontend.Addr():
 			exact = append(exact, r)
-		case isWildcard(r.addr) && r.addr.Is4() == a.Frontend.Addr().Is4():
+		case isWildcard(r.addr):
 			wildcard = append(wildcard, r)
 		}
 	}

@@ -1,6 +1,9 @@
 package calico
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestDecodeIPv6(t *testing.T) {
 	const text = "fd00:96::1 port 80 proto 6 id 1 count 2 local 1\n\t1:0\t [fd00:244::1]:8080\n\t1:1\t [fd00:244::2]:8080\n" +
@@ -17,7 +20,8 @@ func TestDecodeIPv6(t *testing.T) {
 	compare(t, texts(table.Unparsed), nil)
 }
 
-// Without a NodePort that has the wildcard row, the node's addresses are not known.
+// What the maps do not tell has no kind, as without a NodePort that has the wildcard
+// row: the node's addresses are not known then.
 func TestKindsUnknown(t *testing.T) {
 	const backends = "\t1:0\t 10.1.0.1:8080\n"
 	row := func(head string) string { return head + "\n" + backends }
@@ -30,6 +34,19 @@ func TestKindsUnknown(t *testing.T) {
 			row("10.96.0.1 port 80 proto 6 id 1 count 1 local 1 flags internal-local") +
 				row("172.18.0.6 port 30081 proto 6 id 1 count 1 local 1 flags internal-local"),
 			[]string{"10.96.0.1:80/TCP random 10.1.0.1=1", "172.18.0.6:30081/TCP random 10.1.0.1=1"},
+		},
+		{
+			"an ExternalIP that is the node's address",
+			row("10.96.0.1 port 80 proto 6 id 1 count 1 local 1") +
+				row("172.18.0.6 port 30081 proto 6 id 1 count 1 local 1") +
+				row("255.255.255.255 port 30081 proto 6 id 1 count 1 local 1") +
+				strings.ReplaceAll(row("10.96.0.2 port 443 proto 6 id 2 count 1 local 1")+
+					row("172.18.0.6 port 443 proto 6 id 2 count 1 local 1"), "1:0", "2:0"),
+			[]string{
+				"10.96.0.2:443/TCP random cluster 10.1.0.1=1", "172.18.0.6:443/TCP random cluster 10.1.0.1=1",
+				"ClusterIP 10.96.0.1:80/TCP random cluster 10.1.0.1=1",
+				"NodePort *:30081/TCP random cluster 10.1.0.1=1", "NodePort 172.18.0.6:30081/TCP random cluster 10.1.0.1=1",
+			},
 		},
 		{
 			"both policies local",

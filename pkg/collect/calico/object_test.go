@@ -116,6 +116,7 @@ func TestDecodeFelixChange(t *testing.T) {
 		{"no cleanup", `"vxlanPort"`, `"bpfKubeProxyIptablesCleanupEnabled": false, "vxlanPort"`, Felix{true, "TCP", false, true, FelixLines{}}},
 		{"nothing at connect()", `Balancing": "TCP"`, `Balancing": "Disabled"`, Felix{true, "Disabled", true, true, FelixLines{}}},
 		{"connect() not said", `"bpfConnectTimeLoadBalancing": "TCP",`, "", on},
+		{"eBPF null", `"bpfEnabled": true`, `"bpfEnabled": null`, off},
 		{"no spec", `"spec"`, `"speck"`, off},
 	}
 	for _, tt := range tests {
@@ -126,6 +127,9 @@ func TestDecodeFelixChange(t *testing.T) {
 			f, err := DecodeFelix([]byte(strings.Replace(raw, tt.old, tt.new, 1)))
 			if err != nil {
 				t.Fatal(err)
+			}
+			if f.Lines.BPFEnabled.Text == "spec.bpfEnabled: null" {
+				t.Error("null is quoted as a value")
 			}
 			f.Lines = FelixLines{}
 			if f != tt.want {
