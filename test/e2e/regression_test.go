@@ -100,6 +100,7 @@ func loseBackend(t *testing.T, dir, encoding string) {
 	edit := map[string]struct{ file, pattern, with string }{
 		"iptables": {"iptables-nft-save.txt", `-A KUBE-SVC-\w+ .*kube-dns:metrics -> .*--probability .*\n`, ""},
 		"nftables": {"nft-ruleset.json", `"mod": 2, (.{0,60}\[\[0, \{"goto": \{"target": "endpoint-\w+-kube-system/kube-dns/tcp/metrics[^}]*\}\}\]), \[1, [^]]*\]`, `"mod": 1, $1`},
+		"cilium":   {"cilium-bpf-lb-list.json", `  "[0-9.]+:9153/TCP \(2\)": \[\n[^\]]*\],\n`, ""},
 		"ipvs":     {"ip_vs.txt", `  -> \w+:23C1 .*\n`, ""},
 	}[encoding]
 	file := filepath.Join(dir, results.RawDir, "worker", edit.file)
