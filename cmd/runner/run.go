@@ -64,6 +64,7 @@ whole; an interrupted run changes nothing and leaves no cluster behind.`,
 	cmd.Flags().StringSliceVar(&scenarios, "scenario", nil, "scenarios to run on, by name (default: all)")
 	cmd.Flags().StringVar(&options.NodeImage, "node-image", imagebuild.Auto, "auto, registry, source, or an image reference")
 	cmd.Flags().StringVar(&options.ImageSource, "image-source", imagebuild.Auto, "images of data planes: auto, registry or source")
+	cmd.Flags().StringVar(&options.Bundle, "bundle", "", "take images and charts from this bundle, or directory of archives, alone")
 	cmd.Flags().StringVar(&options.ResultsDir, "results", "", "directory of the results (default: results in the tree)")
 	cmd.Flags().BoolVar(&options.Keep, "keep", false, "keep the cluster and say how to reach it")
 	return cmd

@@ -30,13 +30,12 @@ func NewWriter(target string) (*Writer, error) {
 	return &Writer{target: target, file: file, tar: tar.NewWriter(file)}, nil
 }
 
-// Add copies a file into the bundle and removes it from this disk.
+// Add copies a file into the bundle.
 func (w *Writer) Add(ctx context.Context, name, file string) (Entry, error) {
 	source, err := os.Open(file)
 	if err != nil {
 		return Entry{}, err
 	}
-	defer os.Remove(file)
 	defer source.Close()
 	info, err := source.Stat()
 	if err != nil {

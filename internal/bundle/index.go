@@ -29,8 +29,18 @@ type Index struct {
 	Revision string `json:"revision,omitempty"`
 	// Scenarios it was made for.
 	Scenarios []string `json:"scenarios"`
-	Node      Node     `json:"node"`
-	Planes    []Plane  `json:"planes"`
+	// Node image of every cluster; zero in a directory without one.
+	Node Node `json:"node,omitzero"`
+	// Echo is the workload; zero in a directory.
+	Echo   Echo    `json:"echo,omitzero"`
+	Planes []Plane `json:"planes"`
+}
+
+// Echo is the workload's program, and its image.
+type Echo struct {
+	Reference string `json:"reference"`
+	Binary    Entry  `json:"binary"`
+	Archive   Entry  `json:"archive"`
 }
 
 // Entry is a file of the bundle.
@@ -55,8 +65,8 @@ type Plane struct {
 	// Images by the part they are for, and the name each has in the archive.
 	Images map[string]imagebuild.Image `json:"images"`
 	Names  map[string]string           `json:"names"`
-	// Archive of all the images, in the form of docker save.
-	Archive Entry `json:"archive"`
+	// Archives hold the images in the form of docker save.
+	Archives []Entry `json:"archives"`
 	// Chart is a chart archive, and ChartFrom where it came from.
 	Chart     Entry  `json:"chart"`
 	ChartFrom string `json:"chartFrom"`
@@ -64,9 +74,9 @@ type Plane struct {
 
 // entries are the files that the index describes.
 func (i Index) entries() []Entry {
-	entries := []Entry{i.Node.Archive}
+	entries := []Entry{i.Node.Archive, i.Echo.Binary, i.Echo.Archive}
 	for _, p := range i.Planes {
-		entries = append(entries, p.Archive, p.Chart)
+		entries = append(append(entries, p.Archives...), p.Chart)
 	}
 	return entries
 }
@@ -96,8 +106,8 @@ func (i Index) check() error {
 	switch {
 	case i.APIVersion != spec.APIVersion || i.Kind != kind:
 		return fmt.Errorf("%s is of %s %s, want %s %s: made by another version of this program", indexFile, i.APIVersion, i.Kind, spec.APIVersion, kind)
-	case i.Node.Image.ID == "" || i.Node.Image.Reference == "":
-		return fmt.Errorf("%s names no node image", indexFile)
+	case i.Node.Image.ID == "" || i.Node.Image.Reference == "" || i.Echo.Reference == "":
+		return fmt.Errorf("%s names no node image or no workload", indexFile)
 	}
 	for _, e := range i.entries() {
 		if e.File == "" || len(e.SHA256) != 64 || e.Bytes <= 0 {

@@ -11,27 +11,40 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+
+	"service-dataplane/internal/spec"
 )
 
 // Bundle is an opened bundle whose files are what its index says.
 type Bundle struct {
 	Index
-	path string
-	// at is where each file begins in the bundle.
+	// SHA256 of the index, which has those of all files, in hex. A directory has
+	// none.
+	SHA256 string
+	path   string
+	// at is where each file begins in the bundle; nil for a directory.
 	at map[string]section
 }
 
 type section struct{ offset, bytes int64 }
 
 // Open reads a bundle from beginning to end and compares every file with the
-// index. Nothing is unpacked: files are read where they lie.
-func Open(ctx context.Context, path string) (*Bundle, error) {
+// index. Nothing is unpacked: files are read where they lie. A directory of
+// plain archives is a bundle too; lock says what its images are for.
+func Open(ctx context.Context, path string, lock spec.Lock) (*Bundle, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
+	if info, err := file.Stat(); err != nil || info.IsDir() {
+		return openDir(ctx, path, lock)
+	}
 	b := &Bundle{path: path, at: map[string]section{}}
 	sums := map[string]string{}
 	for archive := tar.NewReader(file); ; {
@@ -91,9 +104,10 @@ func (b *Bundle) readIndex(sums map[string]string) error {
 	if err := decoder.Decode(&b.Index); err != nil {
 		return b.refuse("%s: %v", indexFile, err)
 	}
-	if err := b.Index.check(); err != nil {
+	if err := b.check(); err != nil {
 		return b.refuse("%v", err)
 	}
+	b.SHA256 = sums[indexFile]
 	return nil
 }
 
@@ -121,6 +135,9 @@ func (b *Bundle) compare(sums map[string]string) error {
 
 // Open opens a file of the bundle.
 func (b *Bundle) Open(e Entry) (io.ReadCloser, error) {
+	if b.at == nil {
+		return os.Open(filepath.Join(b.path, filepath.FromSlash(e.File)))
+	}
 	at, ok := b.at[e.File]
 	if !ok {
 		return nil, b.refuse("%s is missing", e.File)
@@ -133,6 +150,38 @@ func (b *Bundle) Open(e Entry) (io.ReadCloser, error) {
 		io.Reader
 		io.Closer
 	}{io.NewSectionReader(file, at.offset, at.bytes), file}, nil
+}
+
+// Extract writes a file of the bundle to disk.
+func (b *Bundle) Extract(e Entry, target string, mode os.FileMode) error {
+	source, err := b.Open(e)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	file, err := os.OpenFile(target, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, source)
+	return errors.Join(err, file.Chmod(mode), file.Close())
+}
+
+// Chart loads the chart of a data plane.
+func (b *Bundle) Chart(p Plane) (*chart.Chart, error) {
+	file, err := b.Open(p.Chart)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	loaded, err := loader.LoadArchive(file)
+	if err != nil {
+		return nil, b.refuse("%s: %v", p.Chart.File, err)
+	}
+	if loaded.Name() != p.Name || loaded.Metadata.Version != p.Version {
+		return nil, b.refuse("%s is chart %s %s, want %s %s", p.Chart.File, loaded.Name(), loaded.Metadata.Version, p.Name, p.Version)
+	}
+	return loaded, nil
 }
 
 func (b *Bundle) read(e Entry) ([]byte, error) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"service-dataplane/internal/bundle"
 	"service-dataplane/internal/dataplane"
 	"service-dataplane/internal/host"
 	"service-dataplane/internal/imagebuild"
@@ -38,6 +39,8 @@ type Options struct {
 	// NodeImage is the choice of nodeimage.Resolve, ImageSource that of
 	// dataplane.Resolve.
 	NodeImage, ImageSource string
+	// Bundle to take everything from, "" for none: see bundle.Open.
+	Bundle string
 	// Keep leaves the cluster where it is.
 	Keep bool
 	// Argv of the runner, for the record.
@@ -70,6 +73,7 @@ type lab struct {
 	echo  workload.Image
 	// planes are the data planes to install, by scenario.
 	planes map[string]plane
+	bundle *bundle.Bundle // nil where there is none
 }
 
 // plane is a data plane that is ready to be installed.
@@ -77,8 +81,8 @@ type plane struct {
 	chart  dataplane.Chart
 	images dataplane.Images
 	names  map[string]string // of the images in the nodes
-	// archive opens the images in the form of docker save.
-	archive func() (io.ReadCloser, error)
+	// archives open the images in the form of docker save.
+	archives []func() (io.ReadCloser, error)
 }
 
 // Run runs the experiment on the scenarios, one cluster after another, and
@@ -165,6 +169,9 @@ func (l *lab) preflight(ctx context.Context) (runnable []spec.Scenario, skipped 
 func (l *lab) prepare(ctx context.Context, runnable []spec.Scenario, skipped outcomes) (outcomes, error) {
 	l.show.Heading("prepare")
 	l.planes = map[string]plane{}
+	if l.Bundle != "" {
+		return skipped, l.unpack(ctx, runnable)
+	}
 	archives, unavailable := map[string]plane{}, map[string]string{}
 	for _, scenario := range runnable {
 		cilium := scenario.Spec.DataPlane.Cilium
@@ -213,7 +220,8 @@ func (l *lab) preparePlane(ctx context.Context, version string) (plane, error) {
 		l.show.Note("Cilium %s image %s (%s, %d MB)", part, images[part].Reference, images[part].Origin, images[part].Bytes/1e6)
 	}
 	archive := filepath.Join(l.WorkDir, "cilium-"+version+".tar")
-	p := plane{images: images, names: images.InNodes(pinned), archive: func() (io.ReadCloser, error) { return os.Open(archive) }}
+	open := func() (io.ReadCloser, error) { return os.Open(archive) }
+	p := plane{images: images, names: images.InNodes(pinned), archives: []func() (io.ReadCloser, error){open}}
 	return p, l.show.Run(ctx,
 		progress.Step{Name: "load the Cilium chart", Run: func(ctx context.Context) (err error) {
 			p.chart, err = dataplane.LoadChart(ctx, l.Repo, l.WorkDir, pinned)

@@ -28,7 +28,7 @@ func (l *lab) provenance(ctx context.Context, scenario spec.Scenario, installed 
 	if err != nil {
 		return results.Run{}, err
 	}
-	return results.Run{
+	run := results.Run{
 		Started:    start.UTC().Truncate(time.Second),
 		Argv:       withoutPaths(l.Argv),
 		Harness:    harness(ctx, l.Repo),
@@ -40,7 +40,11 @@ func (l *lab) provenance(ctx context.Context, scenario spec.Scenario, installed 
 		Scenario:   scenario,
 		Experiment: l.Experiment,
 		Timings:    slices.Clone(timings),
-	}, nil
+	}
+	if l.bundle != nil {
+		run.Bundle = &results.Bundle{SHA256: l.bundle.SHA256, Created: l.bundle.Created, Revision: l.bundle.Revision}
+	}
+	return run, nil
 }
 
 // harness says which program made the run. A tree without Git has no revision.
@@ -65,7 +69,7 @@ func withoutPaths(argv []string) []string {
 	var kept []string
 	for i := 0; i < len(argv); i++ {
 		flag, _, hasValue := strings.Cut(argv[i], "=")
-		if slices.Contains([]string{"--repo", "--results", "--work-dir"}, flag) {
+		if slices.Contains([]string{"--repo", "--results", "--work-dir", "--bundle"}, flag) {
 			if !hasValue {
 				i++
 			}

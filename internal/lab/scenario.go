@@ -135,7 +135,12 @@ func (l *lab) installCilium(ctx context.Context, c *cluster.Cluster, scenario sp
 			return err
 		}},
 		progress.Step{Name: "load the Cilium images into the nodes", Run: func(ctx context.Context) error {
-			return c.LoadImage(ctx, prepared.archive, spec.Roles...)
+			for _, archive := range prepared.archives {
+				if err := c.LoadImage(ctx, archive, spec.Roles...); err != nil {
+					return err
+				}
+			}
+			return nil
 		}},
 		progress.Step{Name: "install Cilium " + scenario.Spec.DataPlane.Cilium.Version, Run: func(ctx context.Context) error {
 			address, err := c.NodeAddress(ctx, spec.Roles[0])

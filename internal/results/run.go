@@ -24,6 +24,9 @@ type Run struct {
 	// DataPlane is what was installed; nil where kube-proxy is all there is.
 	DataPlane *dataplane.Installed `yaml:"dataPlane,omitempty" json:"dataPlane,omitempty"`
 	Workload  WorkloadImage        `yaml:"workloadImage" json:"workloadImage"`
+	// Bundle is what images and charts were taken from; nil where they were
+	// pulled or built.
+	Bundle *Bundle `yaml:"bundle,omitempty" json:"bundle,omitempty"`
 	// KindConfig is the configuration the cluster was created from.
 	KindConfig string `yaml:"kindConfig" json:"kindConfig"`
 	// Scenario and Experiment as they were when the run was made.
@@ -41,6 +44,13 @@ type Harness struct {
 	// Modules that decide what a run does, with their versions.
 	Modules   map[string]string `yaml:"modules" json:"modules"`
 	GoVersion string            `yaml:"goVersion" json:"goVersion"`
+}
+
+// Bundle is a bundle by the digest of its index; a directory has none.
+type Bundle struct {
+	SHA256   string    `yaml:"sha256,omitempty" json:"sha256,omitempty"`
+	Created  time.Time `yaml:"created,omitempty" json:"created,omitzero"`
+	Revision string    `yaml:"revision,omitempty" json:"revision,omitempty"`
 }
 
 // WorkloadImage is the echo image the pods ran.
