@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"service-dataplane/internal/cluster"
@@ -14,9 +16,14 @@ import (
 	"service-dataplane/pkg/collect/cilium"
 )
 
-// agentsLimit bounds the wait for all agents: on a slow machine each compiles
-// its BPF programs for minutes.
-const agentsLimit = 6 * time.Minute
+// Limits of waiting for the agents: on a slow machine each compiles its BPF
+// programs for minutes. Asking an agent costs a second of what it compiles
+// with, so it is asked seldom, and not before its pod is ready.
+const (
+	agentsLimit = 6 * time.Minute
+	podPoll     = time.Second
+	agentPoll   = 4 * time.Second
+)
 
 // agentLabel selects the pods of Cilium's agents.
 const agentLabel = "k8s-app=cilium"
@@ -25,24 +32,57 @@ const agentLabel = "k8s-app=cilium"
 // it reaches every node. That its DaemonSet is ready says neither: programs are
 // compiled later, and an agent that reaches nobody is as ready as another.
 func WaitCilium(ctx context.Context, c *cluster.Cluster, show *progress.Reporter) error {
+	limited, cancel := context.WithTimeout(ctx, agentsLimit)
+	defer cancel()
 	var waiting error
-	err := wait.PollUntilContextTimeout(ctx, time.Second, agentsLimit, true, func(ctx context.Context) (bool, error) {
-		waiting = nil
-		for _, node := range c.Nodes {
-			if waiting = agentWell(ctx, node, len(c.Nodes)); waiting != nil {
-				waiting = fmt.Errorf("%s: %w", node.Role, waiting)
-				show.Detail("%s", firstLine(waiting.Error()))
-				return false, nil
-			}
+	note := func(err error) bool {
+		waiting = err
+		if err != nil {
+			show.Detail("%s", firstLine(err.Error()))
 		}
-		return true, nil
+		return err == nil
+	}
+	err := wait.PollUntilContextCancel(limited, podPoll, true, func(ctx context.Context) (bool, error) {
+		return note(podsReady(ctx, c)), nil
 	})
+	for _, node := range c.Nodes {
+		if err != nil {
+			break
+		}
+		err = wait.PollUntilContextCancel(limited, agentPoll, true, func(ctx context.Context) (bool, error) {
+			why := agentWell(ctx, node, len(c.Nodes))
+			if why != nil {
+				why = fmt.Errorf("%s: %w", node.Role, why)
+			}
+			return note(why), nil
+		})
+	}
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
 	if err != nil {
 		err = fmt.Errorf("Cilium is not well after %v: %w", agentsLimit, errors.Join(waiting, c.LogTail(ctx, Namespace, agentLabel)))
 		return c.Why(ctx, Namespace, err)
+	}
+	return nil
+}
+
+// podsReady says what keeps the agents' pods from being ready.
+func podsReady(ctx context.Context, c *cluster.Cluster) error {
+	pods, err := c.API.CoreV1().Pods(Namespace).List(ctx, metav1.ListOptions{LabelSelector: agentLabel})
+	if err != nil {
+		return err
+	}
+	ready := 0
+	for _, pod := range pods.Items {
+		for _, condition := range pod.Status.Conditions {
+			if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
+				ready++
+			}
+		}
+	}
+	if ready < len(c.Nodes) {
+		return fmt.Errorf("%d of %d agents are ready", ready, len(c.Nodes))
 	}
 	return nil
 }

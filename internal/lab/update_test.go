@@ -62,6 +62,8 @@ func TestWithoutPaths(t *testing.T) {
 		{"runner run --results /elsewhere --scenario iptables", "runner run --scenario iptables"},
 		{"runner run --repo=/tree --work-dir=/scratch --keep", "runner run --keep"},
 		{"runner run --results", "runner run"},
+		{"runner run --bundle /mnt/bundle.tar --scenario cilium", "runner run --scenario cilium"},
+		{"runner run --bundle=/mnt/bundle.tar", "runner run"},
 	}
 	for _, test := range tests {
 		if got := strings.Join(withoutPaths(strings.Fields(test.argv)), " "); got != test.want {
