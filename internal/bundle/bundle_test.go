@@ -23,8 +23,12 @@ import (
 	"service-dataplane/internal/spec"
 )
 
-// contentKey of locally built images.
-const contentKey = "0123456789abcdef"
+const (
+	// contentKey of locally built images.
+	contentKey = "0123456789abcdef"
+	// nodeFile is the first file of a small bundle.
+	nodeFile = "images/node.tar"
+)
 
 // packed is a small bundle with what it holds, by name.
 type packed struct {
@@ -68,7 +72,7 @@ func pack(tb testing.TB, change func(w *Writer, index *Index)) packed {
 		Revision: "c0792f1", Scenarios: []string{"nftables", "cilium"},
 		Node: Node{
 			Image:   imagebuild.Image{Reference: "localhost/service-dataplane/node:v1.35.0-" + contentKey, ID: "sha256:1", Origin: imagebuild.Source, ContentKey: contentKey, Bytes: 1 << 29},
-			Archive: add("images/node.tar", "the node image"),
+			Archive: add(nodeFile, "the node image"),
 		},
 		Echo: Echo{Reference: "localhost/service-dataplane/echo:0123", Binary: add("echo/echo", "\x7fELF\x00\x01"), Archive: add("images/echo.tar", strings.Repeat("\x00", 512))},
 		Planes: []Plane{{

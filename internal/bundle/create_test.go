@@ -99,12 +99,8 @@ func TestCommit(t *testing.T) {
 					}
 					return
 				}
-				b, err := Open(t.Context(), target, spec.Lock{})
-				if err != nil || !test.written {
+				if _, err := Open(t.Context(), target, spec.Lock{}); err != nil || !test.written {
 					t.Fatalf("written, %v; want %v", err, test.written)
-				}
-				if err := b.compare(nil); err == nil {
-					t.Error("a bundle without content is one")
 				}
 				info, err := os.Stat(target)
 				if left := names(t, dir); err != nil || info.Mode() != 0o644 || !slices.Equal(left, []string{"bundle.tar"}) {

@@ -183,7 +183,7 @@ func TestBehindTheEnd(t *testing.T) {
 // TestOpenRefuses: each row is one fault of a bundle that is whole otherwise.
 func TestOpenRefuses(t *testing.T) {
 	type all = []part
-	const node, chart = "images/node.tar", "charts/cilium-1.20.2.tgz"
+	const node, chart = nodeFile, "charts/cilium-1.20.2.tgz"
 	tests := []struct {
 		name   string
 		change func(all) all
@@ -195,7 +195,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"two are", func(a all) all { return without(a, chart, node) }, []string{chart + " is missing", node + " is missing"}},
 		{"an extra entry", func(a all) all { return append(a, part{"images/more.tar", "more", tar.TypeReg}) }, []string{"images/more.tar is not in the index"}},
 		{"an extra entry without content", func(a all) all { return append(a, part{"more", "", tar.TypeReg}) }, []string{"more is not in the index"}},
-		{"an entry twice", func(a all) all { return append(a, a[0]) }, []string{a0 + " is there twice"}},
+		{"an entry twice", func(a all) all { return append(a, a[0]) }, []string{nodeFile + " is there twice"}},
 		{"an entry again with other content", func(a all) all { return append(a, part{node, "other", tar.TypeReg}) }, []string{node + " is there twice"}},
 		{"the index twice", func(a all) all { return append(a, a[len(a)-2]) }, []string{indexFile + " is there twice"}},
 		{"a directory", func(a all) all { return append(a, part{"images/", "", tar.TypeDir}) }, []string{"images/ is there twice or is no file"}},
@@ -206,7 +206,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"other content of that size", func(a all) all { return edit(t, a, node, "the", "THE") }, []string{node + " is not what the index says: 14 bytes with SHA-256 ", ", want 14 with "}},
 		{"other content of another size", func(a all) all { return edit(t, a, node, "the", "a") }, []string{node + " is not what the index says: 12 bytes", ", want 14 with "}},
 		{"another size in the index alone", func(a all) all { return reindex(t, a, `"bytes": 14,`, `"bytes": 15,`) }, []string{node + " is not what the index says: 14 bytes", ", want 15 with "}},
-		{"contents exchanged", func(a all) all { a[0].content, a[1].content = a[1].content, a[0].content; return a }, []string{a0 + " is not what", "echo/echo is not what"}},
+		{"contents exchanged", func(a all) all { a[0].content, a[1].content = a[1].content, a[0].content; return a }, []string{nodeFile + " is not what", "echo/echo is not what"}},
 
 		{"no digest file", func(a all) all { return without(a, digestFile) }, []string{"has no " + digestFile}},
 		{"no index", func(a all) all { return without(a, indexFile) }, []string{"has no " + indexFile}},
@@ -247,17 +247,14 @@ func TestOpenRefuses(t *testing.T) {
 			if (err != nil) != (test.says != nil) {
 				t.Fatalf("error %v, want %q", err, test.says)
 			}
-			for _, says := range append(test.says, path)[:len(test.says)+min(1, len(test.says))] {
-				if !strings.Contains(err.Error(), says) {
+			for _, says := range test.says {
+				if !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), path) {
 					t.Errorf("says %q, want %q", err, says)
 				}
 			}
 		})
 	}
 }
-
-// a0 is the first file of a small bundle.
-const a0 = "images/node.tar"
 
 func TestOpenOfNoBundle(t *testing.T) {
 	raw, err := os.ReadFile(pack(t, nil).path)
@@ -353,7 +350,7 @@ func sparse(tb testing.TB, name string, size, offset int, data string) []byte {
 // where they lie.
 func TestSparse(t *testing.T) {
 	t.Skip("bug: Open hashes a sparse file of PAX with its holes, and Bundle.Open reads the bytes as they lie: other content with the right digest")
-	const name, data, size, offset = "images/node.tar", "data", 2000, 700
+	const name, data, size, offset = nodeFile, "data", 2000, 700
 	content := strings.Repeat("\x00", offset) + data + strings.Repeat("\x00", size-offset-len(data))
 	all := parts(t, pack(t, nil).path)
 	all = reindex(t, all, fmt.Sprintf("%x", sha256.Sum256([]byte("the node image"))), fmt.Sprintf("%x", sha256.Sum256([]byte(content))))
@@ -453,7 +450,7 @@ func TestReadAtOnce(t *testing.T) {
 		t.Error(differs)
 	}
 	rest, err := io.ReadAll(first)
-	if got := string(head) + string(rest); err != nil || got != p.contents[a0] {
+	if got := string(head) + string(rest); err != nil || got != p.contents[nodeFile] {
 		t.Errorf("%q, %v", got, err)
 	}
 }
@@ -517,7 +514,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add(raw)
 	f.Add(build(f, bare))
 	f.Add(build(f, without(slices.Clone(all), digestFile)))
-	f.Add(sparse(f, a0, 2000, 700, "data"))
+	f.Add(sparse(f, nodeFile, 2000, 700, "data"))
 	f.Add([]byte{})
 	path := filepath.Join(f.TempDir(), "fuzzed.tar")
 	f.Fuzz(func(t *testing.T, raw []byte) {

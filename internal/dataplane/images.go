@@ -47,8 +47,7 @@ func Resolve(ctx context.Context, choice, repo string, chart spec.Chart, show *p
 	case context.Cause(ctx) != nil:
 		return nil, context.Cause(ctx)
 	case chart.Source == "":
-		return nil, fmt.Errorf("%w: no registry answers for %s %s, and this tree has no source to build it from\n  → docker pull its images on a host with a registry, then docker save and docker load: %v",
-			ErrUnavailable, chart.Name, chart.Version, slices.Sorted(maps.Values(chart.Images)))
+		return nil, fmt.Errorf("%w: no registry answers for %s %s, and this tree has no source to build it from", ErrUnavailable, chart.Name, chart.Version)
 	}
 	return fromSource(ctx, repo, chart, show)
 }

@@ -191,6 +191,8 @@ func (l *lab) prepare(ctx context.Context, runnable []spec.Scenario, skipped out
 			archives[cilium.Version] = p
 		}
 		if reason := unavailable[cilium.Version]; reason != "" {
+			name := scenario.Metadata.Name
+			reason += fmt.Sprintf("\n  → where a registry answers: runner bundle create --scenario %[1]s -o %[1]s.tar\n    then here: runner run --scenario %[1]s --bundle %[1]s.tar", name)
 			skipped = append(skipped, l.skip(scenario, reason))
 			continue
 		}

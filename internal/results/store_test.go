@@ -1,6 +1,7 @@
 package results
 
 import (
+	"encoding/json"
 	"io/fs"
 	"maps"
 	"os"
@@ -227,6 +228,7 @@ func full() Run {
 		Host:       host.Facts{KernelRelease: "6.18.44", OS: "Debian GNU/Linux 12", Arch: "amd64", CgroupVersion: "v2", CPUs: 2, MemoryBytes: 8 << 30, EngineVersion: "28.0.0", StorageDriver: "overlay2", MissingCapabilities: []string{"CAP_SYS_RESOURCE"}},
 		Image:      imagebuild.Image{Reference: "kindest/node:v1.35.0", ID: "sha256:1", Origin: "source", ContentKey: "662f9e07b7bfcd05", Bytes: 1 << 29},
 		Workload:   WorkloadImage{Reference: "echo:1", Chart: "echo-0.1.0"},
+		Bundle:     &Bundle{SHA256: strings.Repeat("0f", 32), Created: time.Date(2026, 11, 29, 20, 12, 4, 0, time.UTC), Revision: "d1a03e7"},
 		KindConfig: "kind: Cluster\n# two lines, and one that is \"quoted\"\n",
 		Scenario: spec.Scenario{
 			APIVersion: spec.APIVersion, Kind: "Scenario", Metadata: spec.Metadata{Name: "iptables", Title: "kube-proxy: iptables"},
@@ -273,6 +275,48 @@ func TestRunRoundTrip(t *testing.T) {
 	}
 }
 
+// TestRunBundle: what a run was made from is read again as it was, also where
+// there is nothing to know it by.
+func TestRunBundle(t *testing.T) {
+	created := time.Date(2026, 11, 29, 20, 12, 4, 0, time.UTC)
+	for _, test := range []struct {
+		name   string
+		bundle *Bundle
+		yaml   string // in run.yaml
+	}{
+		{"none", nil, ""},
+		{"a file", &Bundle{SHA256: "0f", Created: created, Revision: "d1a03e7"}, "bundle:\n  sha256: 0f\n  created: 2026-11-29T20:12:04Z\n  revision: d1a03e7\n"},
+		{"a digest of digits", &Bundle{SHA256: "0123", Created: created}, "bundle:\n  sha256: \"0123\"\n  created: 2026-11-29T20:12:04Z\n"},
+		{"a digest that reads as a number", &Bundle{SHA256: "12e4"}, "bundle:\n  sha256: \"12e4\"\n"},
+		{"a directory", &Bundle{}, "bundle: {}\n"},
+	} {
+		want := full()
+		want.Bundle = test.bundle
+		raw, err := MarshalRun(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(string(raw), "\nbundle:"); got != (test.bundle != nil) || !strings.Contains(string(raw), "\n"+test.yaml) {
+			t.Errorf("%s: want %q in\n%s", test.name, test.yaml, raw)
+		}
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, RunFile), raw, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := ReadRun(dir); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: read %+v, %v; want %+v", test.name, got.Bundle, err, test.bundle)
+		}
+		text, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got Run
+		if err := json.Unmarshal(text, &got); err != nil || !reflect.DeepEqual(got.Bundle, test.bundle) || strings.Contains(string(text), "0001-01-01") {
+			t.Errorf("%s: as JSON %+v, %v; want %+v", test.name, got.Bundle, err, test.bundle)
+		}
+	}
+}
+
 func TestReadRunIsStrict(t *testing.T) {
 	raw, err := MarshalRun(full())
 	if err != nil {
@@ -281,6 +325,7 @@ func TestReadRunIsStrict(t *testing.T) {
 	tests := []struct{ name, old, with, want string }{
 		{"an unknown field", "timings:\n", "weather: fine\ntimings:\n", "weather"},
 		{"an unknown field within", "  revision: ", "  revisoin: ", "revisoin"},
+		{"an unknown field of a bundle", "bundle:\n  sha256: ", "bundle:\n  sha512: ", "sha512"},
 		{"another kind", "kind: Run\n", "kind: Scenario\n", "Scenario"},
 		{"another version", "v1alpha1\nkind: Run\n", "v1\nkind: Run\n", "service-dataplane/v1 Run, want service-dataplane/v1alpha1 Run"},
 		{"another type", "connections: 12", "connections: twelve", "twelve"},
