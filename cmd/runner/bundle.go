@@ -20,6 +20,7 @@ func newBundle(s *settings) *cobra.Command {
 		Use:   "bundle",
 		Short: "Pack images and charts for a machine that reaches no registry",
 		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newBundleCreate(s))
 	return cmd
@@ -47,6 +48,9 @@ of data planes. "runner run --bundle FILE.tar" takes all of it from there.`,
 			}
 			if info, err := os.Stat(filepath.Dir(target)); err != nil || !info.IsDir() {
 				return fmt.Errorf("--output %s: there is no such directory", target)
+			}
+			if info, err := os.Stat(target); err == nil && info.IsDir() {
+				return fmt.Errorf("--output %s: is a directory", target)
 			}
 			if err := os.MkdirAll(s.workDir, 0o755); err != nil {
 				return err

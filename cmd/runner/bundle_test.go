@@ -88,7 +88,6 @@ func TestBundleUsage(t *testing.T) {
 
 // TestBundleOfNoVerb: a script with a slip in it must not go on.
 func TestBundleOfNoVerb(t *testing.T) {
-	t.Skip("bug: bundle has no RunE, so cobra shows the help for any arguments and ends with exit code 0 without asking Args")
 	if out, err := runner(t.Context(), "bundle", "creat", "-o", "table"); exitCode(err) != exitUsage || !strings.Contains(err.Error(), "creat") || out != "" {
 		t.Errorf("exit code %d, %v:\n%s", exitCode(err), err, out)
 	}
@@ -96,7 +95,6 @@ func TestBundleOfNoVerb(t *testing.T) {
 
 // TestBundleIntoDirectory: a slip that should not cost an hour of building.
 func TestBundleIntoDirectory(t *testing.T) {
-	t.Skip("bug: bundle create -o DIRECTORY is found out by the rename at the very end, when all has been pulled and packed")
 	repo, out := tree(t), t.TempDir()
 	asked := filepath.Join(t.TempDir(), "asked")
 	engine(t, fmt.Sprintf("echo $* >> %s; exit 1", asked))

@@ -40,7 +40,7 @@ func openDir(ctx context.Context, dir string, lock spec.Lock) (*Bundle, error) {
 		}
 		return planes[key]
 	}
-	archives, err := filepath.Glob(filepath.Join(dir, "*.tar"))
+	archives, charts, err := files(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -54,15 +54,22 @@ func openDir(ctx context.Context, dir string, lock spec.Lock) (*Bundle, error) {
 			return nil, fmt.Errorf("%s is no archive of docker save: %w", archive, err)
 		}
 		for _, image := range manifest {
-			id := "sha256:" + strings.TrimSuffix(filepath.Base(image.Config), ".json")
+			// docker save names the configuration HEX.json, others sha256:HEX.
+			id := "sha256:" + strings.TrimPrefix(strings.TrimSuffix(filepath.Base(image.Config), ".json"), "sha256:")
 			for _, tag := range image.RepoTags {
 				found := imagebuild.Image{Reference: tag, ID: id, Origin: FromDirectory, Bytes: entry.Bytes}
 				if nodeTag.MatchString(tag) {
+					if other := b.Node.Image; other.ID != "" && other.ID != id {
+						return nil, fmt.Errorf("%s has two node images, %s and %s: leave one", dir, other.Reference, tag)
+					}
 					b.Node = Node{found, entry}
 				}
 				for _, c := range lock.Charts {
 					if part := partOf(c, tag); part != "" {
 						p := plane(c)
+						if other := p.Images[part]; other.ID != "" && other.ID != id {
+							return nil, fmt.Errorf("%s has two images for the %s of %s %s, %s and %s: leave one", dir, part, c.Name, c.Version, other.Reference, tag)
+						}
 						p.Images[part], p.Names[part] = found, tag
 						if !slices.Contains(p.Archives, entry) {
 							p.Archives = append(p.Archives, entry)
@@ -71,10 +78,6 @@ func openDir(ctx context.Context, dir string, lock spec.Lock) (*Bundle, error) {
 				}
 			}
 		}
-	}
-	charts, err := filepath.Glob(filepath.Join(dir, "*.tgz"))
-	if err != nil {
-		return nil, err
 	}
 	for _, file := range charts {
 		entry, err := describe(ctx, dir, file)
@@ -128,11 +131,30 @@ func partOf(c spec.Chart, tag string) string {
 			return part
 		}
 	}
-	repository, version, _ := strings.Cut(strings.TrimPrefix(tag, "localhost/service-dataplane/"), ":")
-	if repository == tag || version != "v"+c.Version && !strings.HasPrefix(version, "v"+c.Version+"-") {
+	own, ok := strings.CutPrefix(tag, "localhost/service-dataplane/")
+	repository, version, _ := strings.Cut(own, ":")
+	if !ok || version != "v"+c.Version && !strings.HasPrefix(version, "v"+c.Version+"-") {
 		return ""
 	}
 	return map[string]string{c.Name: "agent", c.Name + "-agent": "agent", c.Name + "-operator": "operator"}[repository]
+}
+
+// files are the archives and the charts of a directory, by their names.
+func files(dir string) (archives, charts []string, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, e := range entries {
+		file := filepath.Join(dir, e.Name())
+		switch filepath.Ext(e.Name()) {
+		case ".tar":
+			archives = append(archives, file)
+		case ".tgz":
+			charts = append(charts, file)
+		}
+	}
+	return archives, charts, nil
 }
 
 func describe(ctx context.Context, dir, file string) (Entry, error) {

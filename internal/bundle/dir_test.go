@@ -259,15 +259,12 @@ func TestDirectoryWithPinnedChart(t *testing.T) {
 // and programs name its file in their own way.
 func TestDirectoryIDs(t *testing.T) {
 	digest := strings.Repeat("0123456789abcdef", 4)
-	for _, test := range []struct{ name, config, bug string }{
-		{"docker save since 25", "blobs/sha256/" + digest, ""},
-		{"docker save before", digest + ".json", ""},
-		{"go-containerregistry, so crane pull and the images built here", "sha256:" + digest, `bug: the ID becomes "sha256:sha256:…", which no engine has`},
+	for _, test := range []struct{ name, config string }{
+		{"docker save since 25", "blobs/sha256/" + digest},
+		{"docker save before", digest + ".json"},
+		{"go-containerregistry, so crane pull and the images built here", "sha256:" + digest},
 	} {
 		t.Run(strings.ReplaceAll(test.name, " ", "-"), func(t *testing.T) {
-			if test.bug != "" {
-				t.Skip(test.bug)
-			}
 			manifest := fmt.Sprintf(`[{"Config":%q,"RepoTags":[%q],"Layers":[]}]`, test.config, builtNode)
 			archive := build(t, []part{{test.config, "{}", tar.TypeReg}, {"manifest.json", manifest, tar.TypeReg}})
 			d := directory{t, t.TempDir()}.write("node.tar", string(archive))
@@ -284,7 +281,6 @@ func TestDirectoryOfAnyName(t *testing.T) {
 	for _, base := range []string{"with space", "ä", "a[1]", "a[", "a*", `a\b`} {
 		t.Run(base, func(t *testing.T) {
 			if strings.ContainsAny(base, `[\`) {
-				t.Skip("bug: openDir gives the directory's name to filepath.Glob, which reads [ and \\ in it as a pattern")
 			}
 			dir := filepath.Join(t.TempDir(), base)
 			if err := os.Mkdir(dir, 0o755); err != nil {
@@ -300,7 +296,6 @@ func TestDirectoryOfAnyName(t *testing.T) {
 
 // TestDirectoryOfTwo: of two images for one part none is taken in silence.
 func TestDirectoryOfTwo(t *testing.T) {
-	t.Skip("bug: of two node images, or two agents of a version, the last one by the archive's name is taken without a word")
 	other := strings.Repeat("f", len(contentKey))
 	for name, test := range map[string]struct {
 		fill func(directory)
@@ -372,7 +367,6 @@ func TestPartOf(t *testing.T) {
 
 // TestPartOfNoPlace: a name without a registry is one of docker.io/library.
 func TestPartOfNoPlace(t *testing.T) {
-	t.Skip("bug: partOf asks whether anything was cut off the tag, and the version always is: cilium:v1.20.2 of no matter whom is the agent")
 	c, _ := lock(t).Chart("cilium", "1.20.2")
 	for _, tag := range []string{"cilium:v1.20.2", "cilium-operator:v1.20.2-0"} {
 		if got := partOf(c, tag); got != "" {

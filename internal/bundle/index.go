@@ -95,7 +95,11 @@ func (i Index) Plane(name, version string) (Plane, bool) {
 func (i Index) Lacks(scenario spec.Scenario) string {
 	if c := scenario.Spec.DataPlane.Cilium; c != nil {
 		if _, ok := i.Plane("cilium", c.Version); !ok {
-			return fmt.Sprintf("Cilium %s (it was made for %s)", c.Version, strings.Join(i.Scenarios, ", "))
+			text := "Cilium " + c.Version
+			if len(i.Scenarios) > 0 {
+				text += fmt.Sprintf(" (it was made for %s)", strings.Join(i.Scenarios, ", "))
+			}
+			return text
 		}
 	}
 	return ""
@@ -112,6 +116,20 @@ func (i Index) check() error {
 	for _, e := range i.entries() {
 		if e.File == "" || len(e.SHA256) != 64 || e.Bytes <= 0 {
 			return fmt.Errorf("%s has an incomplete entry %+v", indexFile, e)
+		}
+	}
+	for at, p := range i.Planes {
+		same := func(other Plane) bool { return other.Name == p.Name && other.Version == p.Version }
+		switch {
+		case p.Name == "" || p.Version == "" || len(p.Images) == 0 || len(p.Archives) == 0:
+			return fmt.Errorf("%s has an incomplete data plane %q %q", indexFile, p.Name, p.Version)
+		case slices.IndexFunc(i.Planes, same) < at:
+			return fmt.Errorf("%s has %s %s twice", indexFile, p.Name, p.Version)
+		}
+		for part := range p.Images {
+			if p.Names[part] == "" {
+				return fmt.Errorf("%s says no name for the %s image of %s %s", indexFile, part, p.Name, p.Version)
+			}
 		}
 	}
 	return nil

@@ -69,6 +69,10 @@ func Open(ctx context.Context, path string, lock spec.Lock) (*Bundle, error) {
 			}
 			return nil, b.refuse("%s is cut off: %v", header.Name, err)
 		}
+		// What is read later are the bytes as they lie: a sparse file's are others.
+		if end, err := file.Seek(0, io.SeekCurrent); err != nil || end-offset != header.Size {
+			return nil, b.refuse("%s does not lie in it as one piece", header.Name)
+		}
 		sums[header.Name] = hex.EncodeToString(hash.Sum(nil))
 		b.at[header.Name] = section{offset, header.Size}
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -38,6 +39,9 @@ func CreateBundle(ctx context.Context, options Options, target string, show *pro
 	l.WorkDir = dir
 	if index.Node.Image, err = nodeimage.Resolve(ctx, l.NodeImage, l.Repo, show); err != nil {
 		return index, fmt.Errorf("%w: no node image: %w", ErrHost, err)
+	}
+	if index.Node.Image, err = tagged(ctx, index.Node.Image); err != nil {
+		return index, err
 	}
 	planes := map[string]plane{}
 	for _, scenario := range l.Scenarios {
@@ -88,6 +92,18 @@ func CreateBundle(ctx context.Context, options Options, target string, show *pro
 	}
 	steps = append(steps, progress.Step{Name: "write the index", Run: func(context.Context) error { return out.Commit(index) }})
 	return index, show.Run(ctx, steps...)
+}
+
+// tagged gives an image that is known by its digest a name without: an archive
+// keeps no other.
+func tagged(ctx context.Context, image imagebuild.Image) (imagebuild.Image, error) {
+	name, _, byDigest := strings.Cut(image.Reference, "@")
+	if !byDigest {
+		return image, nil
+	}
+	_, err := command.Output(ctx, "docker", "tag", image.Reference, name)
+	image.Reference = name
+	return image, err
 }
 
 func packPlane(ctx context.Context, out *bundle.Writer, dir, name, version string, p plane) (bundle.Plane, error) {
