@@ -23,6 +23,7 @@ const (
 	agentsLimit = 6 * time.Minute
 	podPoll     = time.Second
 	agentPoll   = 4 * time.Second
+	answerLimit = 30 * time.Second
 )
 
 // agentLabel selects the pods of Cilium's agents.
@@ -35,26 +36,30 @@ func WaitCilium(ctx context.Context, c *cluster.Cluster, show *progress.Reporter
 	limited, cancel := context.WithTimeout(ctx, agentsLimit)
 	defer cancel()
 	var waiting error
-	note := func(err error) bool {
-		waiting = err
-		if err != nil {
-			show.Detail("%s", firstLine(err.Error()))
+	// What is asked may take longer than is left of the wait: its answer is the
+	// reason that is told.
+	ask := func(question func(context.Context) error) bool {
+		answer, cancel := context.WithTimeout(ctx, answerLimit)
+		defer cancel()
+		if waiting = question(answer); waiting != nil {
+			show.Detail("%s", firstLine(waiting.Error()))
 		}
-		return err == nil
+		return waiting == nil
 	}
-	err := wait.PollUntilContextCancel(limited, podPoll, true, func(ctx context.Context) (bool, error) {
-		return note(podsReady(ctx, c)), nil
+	err := wait.PollUntilContextCancel(limited, podPoll, true, func(context.Context) (bool, error) {
+		return ask(func(ctx context.Context) error { return podsReady(ctx, c) }), nil
 	})
 	for _, node := range c.Nodes {
 		if err != nil {
 			break
 		}
-		err = wait.PollUntilContextCancel(limited, agentPoll, true, func(ctx context.Context) (bool, error) {
-			why := agentWell(ctx, node, len(c.Nodes))
-			if why != nil {
-				why = fmt.Errorf("%s: %w", node.Role, why)
-			}
-			return note(why), nil
+		err = wait.PollUntilContextCancel(limited, agentPoll, true, func(context.Context) (bool, error) {
+			return ask(func(ctx context.Context) error {
+				if why := agentWell(ctx, node, len(c.Nodes)); why != nil {
+					return fmt.Errorf("%s: %w", node.Role, why)
+				}
+				return nil
+			}), nil
 		})
 	}
 	if cause := context.Cause(ctx); cause != nil {
