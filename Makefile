@@ -1,10 +1,12 @@
 # Two commands on a bare machine: `make experiment` and `make test`.
 # Variables: SCENARIOS=iptables,nftables  NODE_IMAGE=auto|registry|source|REF
 # IMAGE_SOURCE=auto|registry|source, for the images of data planes
+# BUNDLE=FILE|DIR, to take images and charts from a bundle alone
 
 SCENARIOS ?=
 NODE_IMAGE ?= auto
 IMAGE_SOURCE ?= auto
+BUNDLE ?=
 IMAGES := --node-image $(NODE_IMAGE) --image-source $(IMAGE_SOURCE)
 FUZZTIME ?= 1000x
 
@@ -14,7 +16,7 @@ BUILD := CGO_ENABLED=0 go build -trimpath -gcflags=all=-dwarf=false -ldflags='-s
 .PHONY: experiment test fuzz lint e2e verify engine engine-stop clean bench help
 
 experiment: engine bin/runner ## run the experiments on real clusters, write results/
-	bin/runner run $(if $(SCENARIOS),--scenario $(SCENARIOS)) $(IMAGES)
+	bin/runner run $(if $(SCENARIOS),--scenario $(SCENARIOS)) $(if $(BUNDLE),--bundle $(BUNDLE)) $(IMAGES)
 
 test: ## unit tests with the race detector, and a short fuzz of each decoder
 	@hack/cc.sh

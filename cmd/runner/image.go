@@ -60,24 +60,27 @@ func (s *settings) images(ctx context.Context, scenarios []string, choice, sourc
 	if len(scenarios) == 0 {
 		return images, nil
 	}
-	versions := map[string]bool{}
-	for _, scenario := range chosen {
-		if c := scenario.Spec.DataPlane.Cilium; c != nil {
-			versions[c.Version] = true
-		}
-	}
 	var failed []error
-	for _, version := range slices.Sorted(maps.Keys(versions)) {
-		chart, _ := lock.Chart("cilium", version)
+	seen := map[string]bool{}
+	for _, scenario := range chosen {
+		name, version := scenario.Spec.DataPlane.Chart()
+		chart, pinned := lock.Chart(name, version)
+		if !pinned || seen[name+version] {
+			continue
+		}
+		seen[name+version] = true
 		found, err := dataplane.Resolve(ctx, source, s.repo, chart, show)
 		if err != nil {
-			failed = append(failed, &exitError{exitHost, err})
+			failed = append(failed, err)
 		}
 		for _, part := range slices.Sorted(maps.Keys(found)) {
 			images = append(images, found[part])
 		}
 	}
-	return images, errors.Join(failed...)
+	if len(failed) > 0 {
+		return nil, &exitError{exitHost, errors.Join(failed...)}
+	}
+	return images, nil
 }
 
 // imageSource says whether a value of --image-source is one.

@@ -145,7 +145,7 @@ func TestUsage(t *testing.T) {
 	if err := os.Remove(filepath.Join(unlocked, "charts", "lock.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	const scenarios = "there are: cilium-kube-proxy, cilium, cilium-1-19, iptables, ipvs, nftables"
+	const scenarios = "there are: calico-ebpf, cilium-kube-proxy, cilium, cilium-1-19, iptables, ipvs, nftables"
 	tests := []struct {
 		name string
 		ctx  context.Context
@@ -164,7 +164,13 @@ func TestUsage(t *testing.T) {
 		{"images of no such scenario", t.Context(), "image cilium nosuch --repo " + repo, 2, []string{"there is no nosuch in scenarios; " + scenarios}},
 		{"a tree without a lock", t.Context(), "image --repo " + unlocked, 2, []string{"lock.yaml", "no such file"}},
 		{"no such experiment either", t.Context(), "run no-path --scenario iptables,nosuch --repo " + repo, 2, []string{
-			"there is no no-path in experiments; there are: service-path", "there is no nosuch in scenarios",
+			"there is no no-path in experiments; there are: calico-wrong-pool, service-path", "there is no nosuch in scenarios",
+		}},
+		{"an experiment on none of its scenarios", t.Context(), "run calico-wrong-pool --scenario iptables,cilium --repo " + repo, 2, []string{
+			"experiment calico-wrong-pool is made on scenario calico-ebpf",
+		}},
+		{"and behind another one", t.Context(), "run service-path calico-wrong-pool --scenario iptables --repo " + repo, 2, []string{
+			"experiment calico-wrong-pool is made on scenario calico-ebpf",
 		}},
 		{"verify what", t.Context(), "verify --repo " + repo, 2, []string{"accepts 1 arg(s), received 0"}},
 		{"verify nothing", t.Context(), "verify --repo " + repo + " " + empty, 2, []string{empty + " holds no results", "run.yaml"}},

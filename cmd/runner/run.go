@@ -7,12 +7,15 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"service-dataplane/internal/imagebuild"
 	"service-dataplane/internal/lab"
 	"service-dataplane/internal/report"
+	"service-dataplane/internal/spec"
 	"service-dataplane/pkg/collect"
 )
 
@@ -36,8 +39,13 @@ whole; an interrupted run changes nothing and leaves no cluster behind.`,
 			if err := errors.Join(err, scenarioErr, imageSource(options.ImageSource)); err != nil {
 				return err
 			}
+			for _, experiment := range experiments {
+				if len(args) > 0 && !slices.ContainsFunc(chosen, experiment.On) {
+					return fmt.Errorf("experiment %s is made on scenario %s", experiment.Metadata.Name, strings.Join(experiment.Spec.Scenarios, ", "))
+				}
+			}
 			options.Lock = lock
-			options.Repo, options.WorkDir, options.Scenarios = s.repo, s.workDir, chosen
+			options.Repo, options.WorkDir = s.repo, s.workDir
 			if options.ResultsDir == "" {
 				options.ResultsDir = filepath.Join(s.repo, "results")
 			}
@@ -46,6 +54,10 @@ whole; an interrupted run changes nothing and leaves no cluster behind.`,
 			var outcomes []lab.Outcome
 			for _, experiment := range experiments {
 				options.Experiment = experiment
+				options.Scenarios = slices.DeleteFunc(slices.Clone(chosen), func(s spec.Scenario) bool { return !experiment.On(s) })
+				if len(options.Scenarios) == 0 {
+					continue
+				}
 				var done []lab.Outcome
 				done, err = lab.Run(cmd.Context(), options, show)
 				outcomes = append(outcomes, done...)

@@ -72,7 +72,7 @@ func (s *settings) scenarios(names []string) ([]spec.Scenario, spec.Lock, error)
 	if err != nil {
 		return nil, spec.Lock{}, err
 	}
-	known := spec.Known{Features: host.Known(), Cilium: lock.Versions("cilium")}
+	known := spec.Known{Features: host.Known(), Charts: lock}
 	name := func(s spec.Scenario) string { return s.Metadata.Name }
 	chosen, err := loadAll(s.repo, "scenarios", names, name, func(file string) ([]spec.Scenario, error) {
 		return spec.LoadScenarios(file, known)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -21,6 +22,10 @@ import (
 
 // FromDirectory is the origin of images that lay in a directory.
 const FromDirectory = "directory"
+
+// deviationsFile says, a line each, in what the images of a directory differ
+// from the published ones.
+const deviationsFile = "deviations.txt"
 
 // nodeTag is how node images are called: kind's own and those built here.
 var nodeTag = regexp.MustCompile(`^(docker\.io/)?(kindest|localhost/service-dataplane)/node:`)
@@ -98,8 +103,13 @@ func openDir(ctx context.Context, dir string, lock spec.Lock) (*Bundle, error) {
 		p := plane(c)
 		p.Chart, p.ChartFrom = entry, "a directory, sha256:"+entry.SHA256
 	}
+	deviations, err := readDeviations(dir)
+	if err != nil {
+		return nil, err
+	}
 	for _, key := range order {
 		p := planes[key]
+		p.Deviations = deviations
 		c, _ := lock.Chart(p.Name, p.Version)
 		for part := range c.Images {
 			if p.Names[part] == "" {
@@ -115,6 +125,22 @@ func openDir(ctx context.Context, dir string, lock spec.Lock) (*Bundle, error) {
 		return nil, fmt.Errorf("%s has neither *.tar archives of docker save with a node image or images of charts/lock.yaml, nor charts", dir)
 	}
 	return b, nil
+}
+
+// readDeviations returns what a directory says of its images. That an archive
+// keeps no digest is said of all.
+func readDeviations(dir string) ([]string, error) {
+	all := []string{"images from a directory of archives, which keep no digest: they were not compared with the published ones"}
+	text, err := os.ReadFile(filepath.Join(dir, deviationsFile))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" {
+			all = append(all, line)
+		}
+	}
+	return all, nil
 }
 
 // tagOf is a pinned reference without its digest.

@@ -175,6 +175,185 @@ func TestOpenDirectory(t *testing.T) {
 	}
 }
 
+// calicoImages are the lock's images of Calico by their part: in nodes the operator
+// looks for them by these very names.
+func calicoImages(t *testing.T) (version string, images map[string]string) {
+	t.Helper()
+	l := lock(t)
+	version = l.Versions(spec.CalicoChart)[0]
+	c, _ := l.Chart(spec.CalicoChart, version)
+	if want := []string{"cni", "kube-controllers", "node", "operator", "typha"}; !slices.Equal(slices.Sorted(maps.Keys(c.Images)), want) {
+		t.Fatalf("charts/lock.yaml has images %q, want %q", c.Images, want)
+	}
+	images = map[string]string{}
+	for part, reference := range c.Images {
+		images[part], _, _ = strings.Cut(reference, "@")
+	}
+	return version, images
+}
+
+// TestOpenDirectoryOfCalico: five images and the operator's chart, in one archive
+// or in one each, beside another data plane or alone.
+func TestOpenDirectoryOfCalico(t *testing.T) {
+	version, images := calicoImages(t)
+	parts := slices.Sorted(maps.Keys(images))
+	agent, operator := pinned(t, "1.20.2")
+	for _, test := range []struct {
+		name   string
+		fill   func(directory)
+		files  []string // the archives, in order
+		others int      // data planes beside it
+	}{
+		{"in one archive", func(d directory) {
+			d.save("calico.tar", slices.Collect(maps.Values(images))...)
+		}, []string{"calico.tar"}, 0},
+		{"in one each", func(d directory) {
+			for _, part := range parts {
+				d.save(part+".tar", images[part])
+			}
+		}, []string{"cni.tar", "kube-controllers.tar", "node.tar", "operator.tar", "typha.tar"}, 0},
+		{"beside Cilium and a node image", func(d directory) {
+			d.save("calico.tar", slices.Collect(maps.Values(images))...)
+			d.save("cilium.tar", agent, operator, builtNode).chart("cilium", "1.20.2")
+		}, []string{"calico.tar"}, 1},
+	} {
+		t.Run(strings.ReplaceAll(test.name, " ", "-"), func(t *testing.T) {
+			d := directory{t, t.TempDir()}
+			test.fill(d)
+			d.chart(spec.CalicoChart, version)
+			b, err := Open(t.Context(), d.dir, lock(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, ok := b.Plane(spec.CalicoChart, version)
+			if !ok || len(b.Planes) != 1+test.others {
+				t.Fatalf("planes %+v", b.Planes)
+			}
+			if !maps.Equal(p.Names, images) {
+				t.Errorf("names %q, want %q", p.Names, images)
+			}
+			ids := map[string]bool{}
+			for part, image := range p.Images {
+				if image.Reference != images[part] || image.Origin != FromDirectory || !strings.HasPrefix(image.ID, "sha256:") {
+					t.Errorf("%s: %+v", part, image)
+				}
+				ids[image.ID] = true
+			}
+			if len(p.Images) != 5 || len(ids) != 5 {
+				t.Errorf("%d images with %d digests", len(p.Images), len(ids))
+			}
+			var files []string
+			for _, e := range p.Archives {
+				files = append(files, e.File)
+			}
+			if !slices.Equal(files, test.files) {
+				t.Errorf("archives %q, want %q", files, test.files)
+			}
+			if c, err := b.Chart(p); err != nil || c.Name() != spec.CalicoChart || c.Metadata.Version != version || p.ChartFrom != "a directory, sha256:"+p.Chart.SHA256 {
+				t.Errorf("chart %v from %s, %v", c, p.ChartFrom, err)
+			}
+			if lacks := b.Lacks(scenario(spec.CalicoChart, version)); lacks != "" {
+				t.Errorf("lacks %s", lacks)
+			}
+		})
+	}
+}
+
+// TestOpenDirectoryOfPartOfCalico: none of the five can be missing, since no
+// registry is asked from nodes.
+func TestOpenDirectoryOfPartOfCalico(t *testing.T) {
+	version, images := calicoImages(t)
+	for part, missing := range images {
+		d := directory{t, t.TempDir()}
+		for other, image := range images {
+			if other != part {
+				d.save(other+".tar", image)
+			}
+		}
+		// Names that are nearly the missing one.
+		d.save("others.tar", missing+"-amd64", strings.Replace(missing, "quay.io/", "docker.io/", 1), strings.Replace(missing, "quay.io/", "quay.io/mirror/", 1))
+		d.save("local.tar", local+"tigera-operator:"+version+"-"+contentKey, local+"tigera-operator-operator:"+version)
+		d.chart(spec.CalicoChart, version)
+		want := fmt.Sprintf("%s has no image for the %s of %s %s, such as %s", d.dir, part, spec.CalicoChart, version, missing)
+		if b, err := Open(t.Context(), d.dir, lock(t)); err == nil || err.Error() != want {
+			t.Errorf("%+v, %v; want %s", b, err, want)
+		}
+	}
+	// Nor can the chart, which alone has the definitions of the operator's objects.
+	d := directory{t, t.TempDir()}.save("calico.tar", slices.Collect(maps.Values(images))...)
+	want := fmt.Sprintf("%s has no chart archive of %s %s", d.dir, spec.CalicoChart, version)
+	if b, err := Open(t.Context(), d.dir, lock(t)); err == nil || err.Error() != want {
+		t.Errorf("%+v, %v; want %s", b, err, want)
+	}
+}
+
+// TestDeviations: what a directory says of its images is said of every data plane
+// in it, behind what is true of all directories.
+func TestDeviations(t *testing.T) {
+	const always = "images from a directory of archives, which keep no digest: they were not compared with the published ones"
+	agent, operator := pinned(t, "1.20.2")
+	version, images := calicoImages(t)
+	for _, test := range []struct {
+		name, file string
+		want       []string
+	}{
+		{"absent", "-", []string{always}},
+		{"empty", "", []string{always}},
+		{"blank", "\n \n\t\n", []string{always}},
+		{"one", "built from Debian packages\n", []string{always, "built from Debian packages"}},
+		{"several, with blank lines", "\nbuilt without BIRD\n\n  confd is a stub  \n\n\n", []string{always, "built without BIRD", "confd is a stub"}},
+		{"in their order, the same twice", "b\na\nb\n", []string{always, "b", "a", "b"}},
+		{"no end of line", "built without BIRD", []string{always, "built without BIRD"}},
+		{"of another system", "built without BIRD\r\n\r\nconfd is a stub\r\n", []string{always, "built without BIRD", "confd is a stub"}},
+	} {
+		t.Run(strings.ReplaceAll(test.name, " ", "-"), func(t *testing.T) {
+			d := directory{t, t.TempDir()}.save("cilium.tar", agent, operator).chart("cilium", "1.20.2")
+			d.save("calico.tar", slices.Collect(maps.Values(images))...).chart(spec.CalicoChart, version)
+			if test.file != "-" {
+				d.write("deviations.txt", test.file)
+			}
+			b, err := Open(t.Context(), d.dir, lock(t))
+			if err != nil || len(b.Planes) != 2 {
+				t.Fatalf("%+v, %v", b, err)
+			}
+			for _, p := range b.Planes {
+				if !slices.Equal(p.Deviations, test.want) {
+					t.Errorf("%s: %q, want %q", p.Name, p.Deviations, test.want)
+				}
+			}
+		})
+	}
+}
+
+// TestDeviationsUnread: what cannot be read is not taken for nothing.
+func TestDeviationsUnread(t *testing.T) {
+	agent, operator := pinned(t, "1.20.2")
+	d := directory{t, t.TempDir()}.save("cilium.tar", agent, operator).chart("cilium", "1.20.2")
+	if err := os.Mkdir(filepath.Join(d.dir, "deviations.txt"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := Open(t.Context(), d.dir, lock(t)); err == nil || !strings.Contains(err.Error(), filepath.Join(d.dir, "deviations.txt")) {
+		t.Errorf("%+v, %v", b, err)
+	}
+}
+
+// TestNoDeviationsOfAFile: a bundle that was made of what registries serve says
+// none, and one that has some keeps them.
+func TestNoDeviationsOfAFile(t *testing.T) {
+	for _, want := range [][]string{nil, {"built without BIRD", "confd is a stub"}} {
+		p := pack(t, func(_ *Writer, index *Index) { index.Planes[0].Deviations = want })
+		b, err := Open(t.Context(), p.path, spec.Lock{})
+		if err != nil || !slices.Equal(b.Planes[0].Deviations, want) {
+			t.Errorf("%+v, %v; want %q", b, err, want)
+		}
+		for _, part := range parts(t, p.path) {
+			if part.name == indexFile && strings.Contains(part.content, "deviations") != (want != nil) {
+				t.Errorf("the index of %q is %s", want, part.content)
+			}
+		}
+	}
+}
+
 func TestOpenDirectoryRefuses(t *testing.T) {
 	agent, operator := pinned(t, "1.20.2")
 	whole := func(d directory) { d.save("cilium.tar", agent, operator).chart("cilium", "1.20.2") }

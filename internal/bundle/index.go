@@ -70,6 +70,9 @@ type Plane struct {
 	// Chart is a chart archive, and ChartFrom where it came from.
 	Chart     Entry  `json:"chart"`
 	ChartFrom string `json:"chartFrom"`
+	// Deviations of the images from the published ones, as whoever brought them
+	// says: the lines of a directory's deviations.txt.
+	Deviations []string `json:"deviations,omitempty"`
 }
 
 // entries are the files that the index describes.
@@ -93,16 +96,15 @@ func (i Index) Plane(name, version string) (Plane, bool) {
 // Lacks names what a scenario needs and the bundle does not have, "" where it
 // has all.
 func (i Index) Lacks(scenario spec.Scenario) string {
-	if c := scenario.Spec.DataPlane.Cilium; c != nil {
-		if _, ok := i.Plane("cilium", c.Version); !ok {
-			text := "Cilium " + c.Version
-			if len(i.Scenarios) > 0 {
-				text += fmt.Sprintf(" (it was made for %s)", strings.Join(i.Scenarios, ", "))
-			}
-			return text
-		}
+	name, version := scenario.Spec.DataPlane.Chart()
+	if _, ok := i.Plane(name, version); ok || name == "" {
+		return ""
 	}
-	return ""
+	text := name + " " + version
+	if len(i.Scenarios) > 0 {
+		text += fmt.Sprintf(" (it was made for %s)", strings.Join(i.Scenarios, ", "))
+	}
+	return text
 }
 
 // check finds what a reader of the index could stumble over.

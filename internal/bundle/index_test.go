@@ -1,37 +1,44 @@
 package bundle
 
 import (
-	"strings"
 	"testing"
 
 	"service-dataplane/internal/spec"
 )
 
-func scenario(cilium string) spec.Scenario {
+// scenario is one that installs a version of a chart.
+func scenario(chart, version string) spec.Scenario {
 	s := spec.Scenario{Metadata: spec.Metadata{Name: "s"}}
-	if cilium != "" {
-		s.Spec.DataPlane.Cilium = &spec.Cilium{Version: cilium}
+	switch chart {
+	case spec.CiliumChart:
+		s.Spec.DataPlane.Cilium = &spec.Cilium{Version: version}
+	case spec.CalicoChart:
+		s.Spec.DataPlane.Calico = &spec.Calico{Version: version}
 	}
 	return s
 }
 
 func TestLacks(t *testing.T) {
-	cilium := []Plane{{Name: "cilium", Version: "1.20.2"}}
+	const cilium, calico = spec.CiliumChart, spec.CalicoChart
+	planes := []Plane{{Name: cilium, Version: "1.20.2"}}
 	for _, test := range []struct {
-		name   string
-		index  Index
-		cilium string
-		want   string
+		name           string
+		index          Index
+		chart, version string
+		want           string
 	}{
-		{"what needs no data plane", Index{}, "", ""},
-		{"the version", Index{Planes: cilium}, "1.20.2", ""},
-		{"one of two", Index{Planes: append([]Plane{{Name: "cilium", Version: "1.19.8"}}, cilium...)}, "1.20.2", ""},
-		{"another version", Index{Planes: cilium, Scenarios: []string{"nftables", "cilium"}}, "1.19.8", "Cilium 1.19.8 (it was made for nftables, cilium)"},
-		{"a version that begins alike", Index{Planes: cilium, Scenarios: []string{"cilium"}}, "1.20", "Cilium 1.20 (it was made for cilium)"},
-		{"no data plane", Index{Scenarios: []string{"nftables"}}, "1.20.2", "Cilium 1.20.2 (it was made for nftables)"},
-		{"another data plane of that version", Index{Planes: []Plane{{Name: "calico", Version: "1.20.2"}}, Scenarios: []string{"calico"}}, "1.20.2", "Cilium 1.20.2 (it was made for calico)"},
+		{"what needs no data plane", Index{}, "", "", ""},
+		{"the version", Index{Planes: planes}, cilium, "1.20.2", ""},
+		{"one of two", Index{Planes: append([]Plane{{Name: cilium, Version: "1.19.8"}}, planes...)}, cilium, "1.20.2", ""},
+		{"another data plane beside it", Index{Planes: append([]Plane{{Name: calico, Version: "v3.31.7"}}, planes...)}, calico, "v3.31.7", ""},
+		{"another version", Index{Planes: planes, Scenarios: []string{"nftables", "cilium"}}, cilium, "1.19.8", "cilium 1.19.8 (it was made for nftables, cilium)"},
+		{"a version that begins alike", Index{Planes: planes, Scenarios: []string{"cilium"}}, cilium, "1.20", "cilium 1.20 (it was made for cilium)"},
+		{"no data plane", Index{Scenarios: []string{"nftables"}}, cilium, "1.20.2", "cilium 1.20.2 (it was made for nftables)"},
+		{"another data plane of that version", Index{Planes: []Plane{{Name: "calico", Version: "1.20.2"}}, Scenarios: []string{"calico"}}, cilium, "1.20.2", "cilium 1.20.2 (it was made for calico)"},
+		{"another data plane", Index{Planes: planes, Scenarios: []string{"cilium"}}, calico, "v3.31.7", "tigera-operator v3.31.7 (it was made for cilium)"},
+		{"a version of another spelling", Index{Planes: []Plane{{Name: calico, Version: "v3.31.7"}}, Scenarios: []string{"calico-ebpf"}}, calico, "3.31.7", "tigera-operator 3.31.7 (it was made for calico-ebpf)"},
 	} {
-		if got := test.index.Lacks(scenario(test.cilium)); got != test.want {
+		if got := test.index.Lacks(scenario(test.chart, test.version)); got != test.want {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
 	}
@@ -39,8 +46,10 @@ func TestLacks(t *testing.T) {
 
 // TestLacksOfDirectory: it was made for nothing.
 func TestLacksOfDirectory(t *testing.T) {
-	if got := (Index{}).Lacks(scenario("1.20.2")); !strings.HasPrefix(got, "Cilium 1.20.2") || strings.Contains(got, "made for )") {
-		t.Errorf("says %q", got)
+	for chart, version := range map[string]string{spec.CiliumChart: "1.20.2", spec.CalicoChart: "v3.31.7"} {
+		if got, want := (Index{}).Lacks(scenario(chart, version)), chart+" "+version; got != want {
+			t.Errorf("says %q, want %q", got, want)
+		}
 	}
 }
 

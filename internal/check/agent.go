@@ -7,6 +7,7 @@ import (
 	"service-dataplane/internal/evidence"
 	"service-dataplane/internal/spec"
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/calico"
 	"service-dataplane/pkg/collect/cilium"
 )
 
@@ -83,7 +84,9 @@ func agentVersion(in subject, node collect.NodeMode, j *judgement) {
 
 // noProxy finds what is left of kube-proxy.
 func noProxy(in subject, j *judgement) {
-	if j.usable(in, evidence.DaemonSetFile) {
+	if in.expect.Mode == calico.Encoding {
+		keptOff(in, j)
+	} else if j.usable(in, evidence.DaemonSetFile) {
 		switch got := in.Mode.KubeProxy; got.Value {
 		case collect.Absent:
 			j.quote("cluster", got.Ref, "there is no DaemonSet kube-proxy")

@@ -7,6 +7,7 @@ import (
 
 	"service-dataplane/internal/spec"
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/calico"
 	"service-dataplane/pkg/collect/cilium"
 )
 
@@ -20,7 +21,7 @@ type Definition struct {
 
 // Definitions are all checks there are, in the order of a report.
 func Definitions() []Definition {
-	return slices.Concat(modeChecks(), objectChecks(), trafficChecks(), kernelChecks(), collectChecks())
+	return slices.Concat(modeChecks(), objectChecks(), trafficChecks(), kernelChecks(), refusalChecks(), collectChecks())
 }
 
 // IDs are those an experiment may list.
@@ -35,7 +36,7 @@ func IDs() []string {
 // Run makes the checks the experiment lists, in its order.
 func Run(e collect.Evidence, s spec.Scenario, x spec.Experiment) []collect.Check {
 	definitions := Definitions()
-	in := subject{e, s.Spec.Expect, s.Spec.DataPlane, x.Spec}
+	in := subject{e, s.Spec.Cluster, s.Spec.Expect, s.Spec.DataPlane, x.Spec}
 	checks := []collect.Check{}
 	for _, id := range x.Spec.Checks {
 		i := slices.IndexFunc(definitions, func(d Definition) bool { return d.ID == id })
@@ -53,6 +54,7 @@ func Run(e collect.Evidence, s spec.Scenario, x spec.Experiment) []collect.Check
 // subject is what a check judges.
 type subject struct {
 	collect.Evidence
+	cluster    spec.ClusterSpec
 	expect     spec.Expectation
 	dataPlane  spec.DataPlane
 	experiment spec.ExperimentSpec
@@ -157,5 +159,18 @@ func (in subject) mode(role string) *collect.NodeMode {
 	return nil
 }
 
-// replaced says whether Cilium is to implement Services in kube-proxy's place.
-func (in subject) replaced() bool { return in.expect.Mode == cilium.Encoding }
+// replaced says whether something is to implement Services in kube-proxy's place.
+func (in subject) replaced() bool {
+	return in.expect.Mode == cilium.Encoding || in.expect.Mode == calico.Encoding
+}
+
+// by names a tracker, or what implements Services in kube-proxy's place.
+func by(name string) string {
+	switch name {
+	case collect.TrackedByCilium:
+		return "Cilium"
+	case collect.TrackedByCalico:
+		return "Calico"
+	}
+	return "the kernel"
+}

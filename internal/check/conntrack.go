@@ -15,13 +15,16 @@ func (in subject) trackerFiles(role string) []string {
 	if in.dataPlane.Cilium != nil {
 		files = append(files, evidence.CiliumConntrackFiles(role)...)
 	}
+	if in.dataPlane.Calico != nil {
+		files = append(files, evidence.CalicoConntrackFiles(role)...)
+	}
 	return files
 }
 
 // tracked judges every connection to the Service that some tracker knows. Where
-// Cilium implements Services the kernel's own tracker is to know none: a packet
-// that it sees with a Service's address has passed Cilium's programs, and if it
-// was translated, something else did. That is found here and not in mode.sole,
+// Cilium or Calico implements Services the kernel's own tracker is to know none:
+// a packet that it sees with a Service's address has passed their programs, and
+// if it was translated, something else did. That is found here and not in mode.sole,
 // since an entry outlives the rule that made it.
 func tracked(in subject, j *judgement) {
 	if !j.usable(in, evidence.ServicesFile, evidence.EndpointSlicesFile) {
@@ -31,10 +34,9 @@ func tracked(in subject, j *judgement) {
 	for _, role := range spec.Roles {
 		var files judgement
 		if !files.usable(in, in.trackerFiles(role)...) {
+			// What was found counts all the same.
 			j.skip = "connection tracking could not be read: " + summary(files.open)
-			continue
-		}
-		if !j.usable(in, role+"/"+evidence.AddressesFile) {
+		} else if !j.usable(in, role+"/"+evidence.AddressesFile) {
 			continue
 		}
 		for _, t := range in.state(role).Translations {
@@ -44,11 +46,11 @@ func tracked(in subject, j *judgement) {
 			connections += t.Count
 			switch {
 			case in.replaced() && t.Tracker == collect.TrackedByKernel && t.Backend.IsValid():
-				j.contradict(role, t.Ref, "%d connections to %s are translated to %s by the kernel's connection tracking, want by Cilium", t.Count, t.Destination, t.Backend)
+				j.contradict(role, t.Ref, "%d connections to %s are translated to %s by the kernel's connection tracking, want by %s", t.Count, t.Destination, t.Backend, by(in.expect.Mode))
 			case in.replaced() && t.Tracker == collect.TrackedByKernel:
-				j.contradict(role, t.Ref, "%d connections to %s have passed Cilium untranslated", t.Count, t.Destination)
-			case !t.Backend.IsValid() && t.Tracker == collect.TrackedByCilium:
-				j.contradict(role, t.Ref, "%d connections to %s go to a backend that Cilium's maps do not have", t.Count, t.Destination)
+				j.contradict(role, t.Ref, "%d connections to %s have passed %s untranslated", t.Count, t.Destination, by(in.expect.Mode))
+			case !t.Backend.IsValid() && t.Tracker != collect.TrackedByKernel:
+				j.contradict(role, t.Ref, "%d connections to %s go to a backend that %s's maps do not have", t.Count, t.Destination, by(t.Tracker))
 			case !t.Backend.IsValid():
 				j.contradict(role, t.Ref, "%d connections to %s are not translated", t.Count, t.Destination)
 			case !in.isEndpoint(t.Backend):

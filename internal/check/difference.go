@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/calico"
 	"service-dataplane/pkg/collect/cilium"
 )
 
@@ -19,7 +20,8 @@ type difference struct {
 // differences are what an account's frontend has otherwise than wanted. What
 // its encoding does not say is not compared: the Service, what becomes of a
 // connection without backends, whether an address of the outside is a load
-// balancer's, in IPVS the policy of a ClusterIP, in Cilium's map the masquerade.
+// balancer's, in IPVS the policy of a ClusterIP, in the maps of Cilium and Calico
+// the masquerade, in Calico's the time of session affinity and at times the kind.
 // The list of Cilium's agent names no port of a Service and tells backends and
 // policy alone.
 func differences(want, got collect.Frontend, from account) []difference {
@@ -31,7 +33,7 @@ func differences(want, got collect.Frontend, from account) []difference {
 	}
 	intent := from.Encoding == cilium.AgentEncoding
 	outside := func(k collect.FrontendKind) bool { return k != collect.ClusterIP && k != collect.NodePort }
-	if !outside(want.Kind) || !outside(got.Kind) {
+	if got.Kind != "" && (!outside(want.Kind) || !outside(got.Kind)) {
 		compare("kind", got.Kind, want.Kind, got.Line)
 	}
 	name := want.Service
@@ -73,6 +75,8 @@ func differences(want, got collect.Frontend, from account) []difference {
 	}
 	if !intent {
 		compare("selection", got.Selection, want.Selection, got.Line)
+	}
+	if !intent && from.Encoding != calico.Encoding {
 		compare("affinity in seconds", got.AffinitySeconds, want.AffinitySeconds, got.Line)
 	}
 	if got.Masquerade != "" {

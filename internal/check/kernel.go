@@ -6,6 +6,7 @@ import (
 	"service-dataplane/internal/evidence"
 	"service-dataplane/internal/spec"
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/calico"
 	"service-dataplane/pkg/collect/cilium"
 	"service-dataplane/pkg/collect/ipvs"
 )
@@ -14,7 +15,7 @@ func kernelChecks() []Definition {
 	return []Definition{
 		{"kernel.table", "On every node the kernel's service table, and where Cilium fills it the agent's own list, is what the API asks for, no more and no less.", table},
 		{"kernel.unparsed", "No line of the kernel's service tables was left that is not understood.", unparsed},
-		{"kernel.conntrack", "On every node the tracked connections to the Service were translated to its ready endpoints and nothing else; where Cilium implements Services, by Cilium.", tracked},
+		{"kernel.conntrack", "On every node the tracked connections to the Service were translated to its ready endpoints and nothing else; where Cilium or Calico implements Services, by it.", tracked},
 	}
 }
 
@@ -26,6 +27,8 @@ func decodedFrom(in subject, role, encoding string) []string {
 		return []string{t.File} // one form is enough
 	case encoding == "ipvs" && encoding != in.expect.Encoding:
 		return []string{role + "/" + ipvs.ServicesFile} // lists every virtual service
+	case encoding == calico.Encoding && t != nil:
+		return []string{t.File, role + "/" + calico.AffinityFile} // one form is enough
 	}
 	return files
 }
@@ -42,10 +45,7 @@ func unparsed(in subject, j *judgement) {
 	for _, role := range spec.Roles {
 		state := in.state(role)
 		for _, encoding := range encodings {
-			if !j.usable(in, decodedFrom(in, role, encoding)...) {
-				continue
-			}
-			if state.Table(encoding) == nil {
+			if j.usable(in, decodedFrom(in, role, encoding)...) && state.Table(encoding) == nil {
 				j.undecided(role, collect.Ref{}, "%s was not read", encoding)
 			}
 			for _, t := range state.Tables {

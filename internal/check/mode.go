@@ -9,22 +9,26 @@ import (
 	"service-dataplane/internal/evidence"
 	"service-dataplane/internal/spec"
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/calico"
 	"service-dataplane/pkg/collect/cilium"
 	"service-dataplane/pkg/collect/iptables"
 )
 
 func modeChecks() []Definition {
 	return []Definition{
-		{"mode.declared", "What is configured is the mode of the scenario: in kube-proxy's ConfigMap, and in Cilium's where it is installed.", declared},
-		{"mode.actual", "On every node what runs is in the mode of the scenario: kube-proxy by its process, its endpoint and its log, Cilium by its agent's status.", actual},
-		{"mode.version", "Every node runs the same version of what implements Services, and of Cilium the one the scenario names.", version},
-		{"mode.sole", "No node's kernel holds Services in an encoding the scenario forbids, or twice in one; where Cilium replaces kube-proxy, no kube-proxy is there.", sole},
+		{"mode.declared", "What is configured is the mode of the scenario: in kube-proxy's ConfigMap, and in what Cilium or Calico is configured by where it is installed.", declared},
+		{"mode.actual", "On every node what runs is in the mode of the scenario: kube-proxy by its process, its endpoint and its log, Cilium by its agent's status, Calico by its operator's status and its programs at the nodes' cgroups.", actual},
+		{"mode.version", "Every node runs the same version of what implements Services, and of Cilium and Calico the one the scenario names.", version},
+		{"mode.sole", "No node's kernel holds Services in an encoding the scenario forbids, or twice in one; where something replaces kube-proxy, no node has or is meant to have a kube-proxy.", sole},
 	}
 }
 
 func declared(in subject, j *judgement) {
-	if in.dataPlane.Cilium != nil || in.replaced() {
+	if in.dataPlane.Cilium != nil || in.expect.Mode == cilium.Encoding {
 		declaredReplacement(in, j)
+	}
+	if in.dataPlane.Calico != nil || in.expect.Mode == calico.Encoding {
+		declaredCalico(in, j)
 	}
 	if !j.usable(in, evidence.ConfigMapFile) {
 		return
@@ -39,6 +43,9 @@ func declared(in subject, j *judgement) {
 		j.quote("cluster", got.Ref, "kube-proxy has no ConfigMap")
 	case got.Value == collect.Absent:
 		j.contradict("cluster", got.Ref, "kube-proxy has no ConfigMap, want mode %s", in.expect.Mode)
+	case in.expect.Mode == calico.Encoding:
+		// The operator leaves it: kube-proxy comes back when Calico's eBPF goes.
+		j.quote("cluster", got.Ref, "kube-proxy is configured in mode %s; on how many nodes is in mode.sole", mode)
 	case in.replaced():
 		j.contradict("cluster", got.Ref, "kube-proxy is configured as well, in mode %s", mode)
 	case mode != in.expect.Mode:
@@ -49,6 +56,9 @@ func declared(in subject, j *judgement) {
 }
 
 func actual(in subject, j *judgement) {
+	if in.dataPlane.Calico != nil || in.expect.Mode == calico.Encoding {
+		operatorSatisfied(in, j)
+	}
 	var found []string
 	for _, role := range spec.Roles {
 		node := in.mode(role)
@@ -59,8 +69,11 @@ func actual(in subject, j *judgement) {
 		if !in.replaced() {
 			proxyRuns(in, *node, j)
 		}
-		if in.dataPlane.Cilium != nil || in.replaced() {
+		if in.dataPlane.Cilium != nil || in.expect.Mode == cilium.Encoding {
 			agentAgrees(in, *node, j)
+		}
+		if in.expect.Mode == calico.Encoding {
+			hooksAttached(in, *node, j)
 		}
 		found = append(found, runs(*node))
 	}
@@ -95,6 +108,8 @@ func runs(node collect.NodeMode) string {
 	switch mode := node.ProxyMode.Value; {
 	case mode == collect.Absent || mode == "" && node.Process.Value == collect.Absent:
 		parts = append(parts, "no kube-proxy")
+	case mode == "" && node.Process.Value == "":
+		// Said below: it was not looked for.
 	case mode == "":
 		parts = append(parts, "kube-proxy in an unknown mode")
 	default:
@@ -111,7 +126,14 @@ func runs(node collect.NodeMode) string {
 			parts = append(parts, "Cilium that does not say whether it replaces it")
 		}
 	}
-	return strings.Join(parts, " and ")
+	if node.Hooks.Value != "" && node.Hooks.Value != collect.Absent {
+		parts = append(parts, "Calico's programs at connect()")
+	}
+	text := cmp.Or(strings.Join(parts, " and "), "nothing")
+	if node.ProxyMode.Value == "" && node.Process.Value == "" {
+		text += " (whether a kube-proxy runs was not read)"
+	}
+	return text
 }
 
 // perNode says once what is the same on every node.
@@ -128,8 +150,8 @@ func perNode(found []string) string {
 
 func version(in subject, j *judgement) {
 	want, of := "", ""
-	if in.replaced() && in.dataPlane.Cilium != nil {
-		want, of = in.dataPlane.Cilium.Version, "the scenario"
+	if _, version := in.dataPlane.Chart(); in.replaced() && version != "" {
+		want, of = version, "the scenario"
 	}
 	for _, role := range spec.Roles {
 		node := in.mode(role)
@@ -162,15 +184,16 @@ func sole(in subject, j *judgement) {
 	for _, role := range spec.Roles {
 		state := in.state(role)
 		for _, encoding := range in.expect.Forbidden {
-			if !j.usable(in, decodedFrom(in, role, encoding)...) {
-				continue
-			}
+			// What was found counts, whatever else could not be looked at.
 			if encoding == "iptables" {
 				for _, rules := range state.IptablesRules {
 					j.contradict(role, rules.Ref, "%s in iptables", rules.Value)
 				}
 			} else {
 				programmed(state, encoding, j)
+			}
+			if !j.usable(in, decodedFrom(in, role, encoding)...) {
+				continue
 			}
 			if t := state.Table(encoding); t == nil {
 				j.undecided(role, collect.Ref{}, "%s was not read", encoding)
@@ -183,7 +206,7 @@ func sole(in subject, j *judgement) {
 				j.contradict(role, rules.Ref, "%s, and the other iptables back end holds some too", rules.Value)
 			}
 		}
-		if !in.replaced() && !slices.Contains(in.expect.Forbidden, cilium.Encoding) {
+		if in.dataPlane.Cilium != nil && !in.replaced() && !slices.Contains(in.expect.Forbidden, cilium.Encoding) {
 			alsoInMaps(state, j)
 		}
 	}

@@ -32,7 +32,7 @@ func partial(t *testing.T, change func(r *recorded)) subject {
 	}
 	expect := r.scenario.Spec.Expect
 	expect.Forbidden = []string{"iptables"} // what was recorded of them
-	return subject{e, expect, r.scenario.Spec.DataPlane, r.experiment.Spec}
+	return subject{e, r.scenario.Spec.Cluster, expect, r.scenario.Spec.DataPlane, r.experiment.Spec}
 }
 
 // verdict is what a check says, and its first finding if it does not pass.

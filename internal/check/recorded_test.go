@@ -66,7 +66,7 @@ func (r *recorded) load(scenario string) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	known := spec.Known{Features: host.Known(), Cilium: lock.Versions("cilium")}
+	known := spec.Known{Features: host.Known(), Charts: lock}
 	all, err := spec.LoadScenarios("../../scenarios/"+scenario+".yaml", known)
 	if err != nil {
 		r.Fatal(err)

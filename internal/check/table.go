@@ -9,6 +9,7 @@ import (
 	"service-dataplane/internal/evidence"
 	"service-dataplane/internal/spec"
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/calico"
 	"service-dataplane/pkg/collect/cilium"
 )
 
@@ -170,9 +171,9 @@ func frontendKey(f collect.Frontend) (string, bool) {
 }
 
 // reachable says whether a NodePort that is listed address by address is there
-// at the node's own address, and at no address that is not the node's. In
-// Cilium's map the row without an address serves the sockets of the node and of
-// its pods: both are needed.
+// at the node's own address, and at no address that is not the node's. In the
+// maps of Cilium and Calico the row without an address serves connections from
+// the node and its pods to other nodes' ports: both are needed.
 func reachable(node collect.Node, t account, frontends []collect.Frontend, j *judgement) {
 	if len(frontends) == 0 {
 		return
@@ -185,13 +186,13 @@ func reachable(node collect.Node, t account, frontends []collect.Frontend, j *ju
 			j.contradict(node.Role, collect.Ref{File: t.File, Line: f.Line}, "NodePort %s: the node has no such address", f.Endpoint())
 		}
 	}
-	perUse := t.Encoding == cilium.Encoding
+	perUse := t.Encoding == cilium.Encoding || t.Encoding == calico.Encoding
 	ref := collect.Ref{File: t.File, Line: frontends[0].Line}
 	if !internal && (perUse || !any) {
 		j.contradict(node.Role, ref, "NodePort %d is not listed at the node's address %s", frontends[0].Port, node.InternalIP)
 	}
 	if perUse && !any {
-		j.contradict(node.Role, ref, "NodePort %d is not listed at 0.0.0.0, where the node's sockets and its pods' look for it", frontends[0].Port)
+		j.contradict(node.Role, ref, "NodePort %d is not listed without an address, where connections from the node and its pods look for it", frontends[0].Port)
 	}
 }
 

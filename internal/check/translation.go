@@ -9,6 +9,8 @@ import (
 	"service-dataplane/internal/evidence"
 	"service-dataplane/internal/spec"
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/calico"
+	"service-dataplane/pkg/collect/cilium"
 	"service-dataplane/pkg/collect/traffic"
 )
 
@@ -94,8 +96,12 @@ func (in subject) socket(p collect.EntryPoint, a traffic.Attempt, want string, j
 		j.undecided(p.From, sockets(p, a), "connection %d: the addresses of its socket are not known", a.Sequence)
 		return false
 	}
-	if a.Peername != a.DialedAddress {
-		j.contradict(p.From, sockets(p, a), "connection %d: dialled %s, but getpeername() says %s", a.Sequence, a.DialedAddress, a.Peername)
+	peer := a.DialedAddress
+	if place == spec.TranslatedAtSocket && in.expect.Translation.Peername == spec.PeernameBackend {
+		peer = a.KernelRemote
+	}
+	if a.Peername != peer {
+		j.contradict(p.From, sockets(p, a), "connection %d: dialled %s, getpeername() says %s, want %s", a.Sequence, a.DialedAddress, a.Peername, peer)
 	}
 	switch place {
 	case want:
@@ -104,7 +110,7 @@ func (in subject) socket(p collect.EntryPoint, a traffic.Attempt, want string, j
 	default:
 		j.contradict(p.From, sockets(p, a), "connection %d: dialled %s, the socket's remote address is %s: translated %s, want %s", a.Sequence, a.DialedAddress, a.KernelRemote, where(place), where(want))
 	}
-	return place == want && a.Peername == a.DialedAddress
+	return place == want && a.Peername == peer
 }
 
 func where(place string) string {
@@ -146,7 +152,7 @@ func (in subject) packets(p collect.EntryPoint, j *judgement) string {
 	if p.EntryNode == "" || !in.readable(p.EntryNode, j) {
 		return how + "they are translated"
 	}
-	var by []string
+	var trackers []string
 	for _, address := range dialled(p) {
 		known := false
 		for _, t := range in.state(p.EntryNode).Translations {
@@ -154,20 +160,17 @@ func (in subject) packets(p collect.EntryPoint, j *judgement) string {
 				continue
 			}
 			known = true
-			who := "the kernel"
-			if t.Tracker == collect.TrackedByCilium {
-				who = "Cilium"
-			}
+			who := by(t.Tracker)
 			j.quote(p.EntryNode, t.Ref, "tracked by %s: %s becomes %s", who, address, t.Backend)
-			if !slices.Contains(by, who) {
-				by = append(by, who)
+			if !slices.Contains(trackers, who) {
+				trackers = append(trackers, who)
 			}
 		}
 		if !known {
 			j.contradict(p.EntryNode, collect.Ref{File: in.trackedIn(p)}, "no connection to %s that was translated to a ready endpoint is tracked", address)
 		}
 	}
-	return how + strings.Join(by, " or ") + " translates them"
+	return how + strings.Join(trackers, " or ") + " translates them"
 }
 
 // trackedIn is the file in which the entry node's translations are looked for
@@ -175,8 +178,10 @@ func (in subject) packets(p collect.EntryPoint, j *judgement) string {
 func (in subject) trackedIn(p collect.EntryPoint) string {
 	files := evidence.ConntrackFiles(p.EntryNode)
 	switch {
-	case in.replaced():
+	case in.expect.Mode == cilium.Encoding:
 		return evidence.CiliumConntrackFiles(p.EntryNode)[0]
+	case in.expect.Mode == calico.Encoding:
+		return evidence.CalicoConntrackFiles(p.EntryNode)[0]
 	case p.To == spec.ToNodePort:
 		return files[1]
 	}

@@ -50,7 +50,7 @@ func TestKindConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		scenarios, err := spec.LoadScenarios(file, spec.Known{Features: host.Known(), Cilium: lock.Versions("cilium")})
+		scenarios, err := spec.LoadScenarios(file, spec.Known{Features: host.Known(), Charts: lock})
 		if err != nil {
 			t.Fatal(err)
 		}

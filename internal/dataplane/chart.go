@@ -11,7 +11,9 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/cli"
+	"helm.sh/helm/v3/pkg/getter"
 	"helm.sh/helm/v3/pkg/registry"
+	chartrepo "helm.sh/helm/v3/pkg/repo"
 
 	"service-dataplane/internal/ciliumimage"
 	"service-dataplane/internal/imagebuild"
@@ -62,6 +64,9 @@ func loadChart(ctx context.Context, repo, workDir string, pinned spec.Chart) (Ch
 func download(workDir string, pinned spec.Chart) (string, error) {
 	settings := cli.New()
 	settings.RepositoryCache = filepath.Join(workDir, "charts")
+	// There is none: of what a user has configured for Helm the cache has nothing,
+	// which Helm takes for an error.
+	settings.RepositoryConfig = filepath.Join(settings.RepositoryCache, "repositories.yaml")
 	client, err := registry.NewClient()
 	if err != nil {
 		return "", err
@@ -69,5 +74,14 @@ func download(workDir string, pinned spec.Chart) (string, error) {
 	configuration := &action.Configuration{RegistryClient: client}
 	pull := action.NewInstall(configuration)
 	pull.Version = pinned.Version
-	return pull.LocateChart(pinned.Repository+"/"+pinned.Name, settings)
+	reference := pinned.Repository + "/" + pinned.Name
+	if !registry.IsOCI(pinned.Repository) {
+		// LocateChart would rather take what has the chart's name in the working
+		// directory.
+		reference, err = chartrepo.FindChartInRepoURL(pinned.Repository, pinned.Name, pinned.Version, "", "", "", getter.All(settings))
+		if err != nil {
+			return "", err
+		}
+	}
+	return pull.LocateChart(reference, settings)
 }

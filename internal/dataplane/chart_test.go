@@ -3,18 +3,22 @@ package dataplane
 import (
 	"crypto/sha256"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/releaseutil"
+	chartrepo "helm.sh/helm/v3/pkg/repo"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -44,7 +48,7 @@ func installations(t *testing.T) map[string]installation {
 	}
 	found := map[string]installation{}
 	for _, name := range []string{"cilium", "cilium-kube-proxy"} {
-		known := spec.Known{Features: host.Known(), Cilium: lock.Versions("cilium")}
+		known := spec.Known{Features: host.Known(), Charts: lock}
 		scenarios, err := spec.LoadScenarios(filepath.Join(repo, "scenarios", name+".yaml"), known)
 		if err != nil {
 			t.Fatal(err)
@@ -63,7 +67,7 @@ func installations(t *testing.T) map[string]installation {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found[name] = installation{Cilium{Spec: cilium, Chart: chart, Images: built, Names: built.InNodes(pinned)}, pinned}
+		found[name] = installation{Cilium{Spec: cilium, Prepared: Prepared{Chart: chart, Images: built, Names: built.InNodes()}}, pinned}
 	}
 	return found
 }
@@ -243,39 +247,80 @@ func TestChartWithoutSource(t *testing.T) {
 	}
 }
 
-// TestChartOfRepository: what is not pinned is recorded, what is otherwise than
-// pinned is refused. A directory stands in for the registry.
-func TestChartOfRepository(t *testing.T) {
-	served := t.TempDir()
+// repository serves versions of the tree's echo chart as a plain HTTP repository
+// does, and returns where it is, the directory it serves and what is asked of
+// it.
+func repository(t *testing.T, versions ...string) (address, dir string, asked func() []string) {
+	t.Helper()
+	dir = t.TempDir()
 	echo, err := loader.Load(filepath.Join(repo, "charts", "echo"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	archive, err := chartutil.Save(echo, served)
+	for _, version := range versions {
+		echo.Metadata.Version = version
+		if _, err := chartutil.Save(echo, dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	index, err := chartrepo.IndexDirectory(dir, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	content, err := os.ReadFile(archive)
-	if err != nil {
+	if err := index.WriteFile(filepath.Join(dir, "index.yaml"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename(archive, filepath.Join(served, "echo")); err != nil {
+	var mu sync.Mutex
+	var all []string
+	files := http.StripPrefix("/charts/", http.FileServer(http.Dir(dir)))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		all = append(all, r.Method+" "+r.RequestURI)
+		mu.Unlock()
+		files.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	// Helm keeps what it reads of a repository in its own cache.
+	t.Setenv("HELM_CACHE_HOME", t.TempDir())
+	return server.URL + "/charts", dir, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(all)
+	}
+}
+
+// TestChartOfRepository: what is not pinned is recorded, what is otherwise than
+// pinned is refused.
+func TestChartOfRepository(t *testing.T) {
+	// The newest is not the one that is pinned.
+	served, dir, asked := repository(t, "v3.31.7", "v3.31.6", "v3.32.0", "3.30.0")
+	content, err := os.ReadFile(filepath.Join(dir, "echo-v3.31.7.tgz"))
+	if err != nil {
 		t.Fatal(err)
 	}
 	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(content))
 	other := "sha256:" + strings.Repeat("0", 64)
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
 	for _, test := range []struct {
-		name, repository, digest string
-		says                     []string // of the error, nil for none
+		name, repository, version, digest string
+		says                              []string // of the error, nil for none
 	}{
-		{"no digest", served, "", nil},
-		{"the digest", served, digest, nil},
-		{"another digest", served, other, []string{"chart echo " + echo.Metadata.Version + " from " + served + " is " + digest, "charts/lock.yaml pins " + other}},
-		{"no such repository", "oci://127.0.0.1:1/charts", digest, []string{"127.0.0.1:1"}},
+		{"no digest", served, "v3.31.7", "", nil},
+		{"the digest", served, "v3.31.7", digest, nil},
+		{"another digest", served, "v3.31.7", other, []string{"chart echo v3.31.7 from " + served + " is " + digest, "charts/lock.yaml pins " + other}},
+		{"no such version", served, "v3.31.8", "", []string{`chart "echo" version "v3.31.8" not found in ` + served}},
+		{"a version of another spelling", served, "v3.30.0", "", []string{"the chart from " + served, "is of version 3.30.0, and version v3.30.0 is asked for"}},
+		{"no index", served + "/nosuch", "v3.31.7", "", []string{served + "/nosuch", "404"}},
+		{"no server", gone.URL, "v3.31.7", "", []string{gone.URL, "connection refused"}},
+		{"no such registry", "oci://127.0.0.1:1/charts", "v3.31.7", digest, []string{"127.0.0.1:1"}},
+		{"no such kind of repository", dir, "v3.31.7", "", []string{"protocol"}},
 	} {
 		t.Run(strings.ReplaceAll(test.name, " ", "-"), func(t *testing.T) {
-			pinned := spec.Chart{Name: "echo", Version: echo.Metadata.Version, Repository: test.repository, Digest: test.digest}
-			chart, err := LoadChart(t.Context(), repo, t.TempDir(), pinned)
+			before := len(asked())
+			workDir := t.TempDir()
+			pinned := spec.Chart{Name: "echo", Version: test.version, Repository: test.repository, Digest: test.digest}
+			chart, err := LoadChart(t.Context(), repo, workDir, pinned)
 			if (err != nil) != (test.says != nil) {
 				t.Fatalf("%s, %v", chart.From, err)
 			}
@@ -284,9 +329,39 @@ func TestChartOfRepository(t *testing.T) {
 					t.Errorf("says %q, want %q", err, says)
 				}
 			}
-			if err == nil && (chart.Name() != "echo" || chart.From != served+" "+digest) {
+			if err != nil {
+				return
+			}
+			if chart.Name() != "echo" || chart.Metadata.Version != "v3.31.7" || chart.From != served+" "+digest {
 				t.Errorf("%s from %s, want %s", chart.Name(), chart.From, digest)
 			}
+			if got, want := asked()[before:], []string{"GET /charts/index.yaml", "GET /charts/echo-v3.31.7.tgz"}; !slices.Equal(got, want) {
+				t.Errorf("asked %q, want %q", got, want)
+			}
+			if _, err := os.Stat(filepath.Join(workDir, "charts", "echo-v3.31.7.tgz")); err != nil {
+				t.Error(err)
+			}
 		})
+	}
+}
+
+// TestChartOfRepositoryBesideOthers: neither what lies where the runner is called
+// nor what its user has configured for Helm takes the repository's place.
+func TestChartOfRepositoryBesideOthers(t *testing.T) {
+	served, _, _ := repository(t, "1.0.0")
+	here, config := t.TempDir(), t.TempDir()
+	t.Chdir(here)
+	if err := os.WriteFile(filepath.Join(here, "echo"), []byte("no chart"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const repositories = "apiVersion: \"\"\nrepositories:\n  - {name: bitnami, url: 'https://charts.bitnami.com/bitnami'}\n"
+	if err := os.WriteFile(filepath.Join(config, "repositories.yaml"), []byte(repositories), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HELM_CONFIG_HOME", config)
+	t.Setenv("HELM_REPOSITORY_CONFIG", filepath.Join(config, "repositories.yaml"))
+	chart, err := LoadChart(t.Context(), here, t.TempDir(), spec.Chart{Name: "echo", Version: "1.0.0", Repository: served})
+	if err != nil || chart.Name() != "echo" || !strings.HasPrefix(chart.From, served+" sha256:") {
+		t.Errorf("%s, %v", chart.From, err)
 	}
 }

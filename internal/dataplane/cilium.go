@@ -3,6 +3,7 @@ package dataplane
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"gopkg.in/yaml.v3"
@@ -15,51 +16,35 @@ import (
 	"service-dataplane/internal/spec"
 )
 
-// Namespace of the data plane's pods.
+// Namespace of Cilium's pods.
 const Namespace = "kube-system"
 
 // CgroupRoot is where Cilium's agent mounts the node's cgroup2 tree, by the
 // default of its chart (cgroup.hostRoot).
 const CgroupRoot = "/run/cilium/cgroupv2"
 
-// Installed is what was installed, as provenance records it.
-type Installed struct {
-	Name    string `json:"name" yaml:"name"`
-	Version string `json:"version" yaml:"version"`
-	// Chart says where the chart came from, with a digest of what it was.
-	Chart  string `json:"chart" yaml:"chart"`
-	Images Images `json:"images" yaml:"images"`
-	// Values the chart was installed with.
-	Values map[string]any `json:"values" yaml:"values"`
-	// Deviations from the published images and the chart's defaults.
-	Deviations []string `json:"deviations,omitempty" yaml:"deviations,omitempty"`
-}
-
 // Cilium installs Cilium into a cluster.
 type Cilium struct {
-	Spec  spec.Cilium
-	Chart Chart
-	// Images, and the name of each in the nodes.
-	Images Images
-	Names  map[string]string
+	Spec spec.Cilium
+	Prepared
 	// MissingCapabilities are those this host cannot give to any container.
 	MissingCapabilities []string
 }
 
-// Install installs the chart and returns what was installed. It does not wait.
-func (c Cilium) Install(ctx context.Context, to *cluster.Cluster, apiServer string) (Installed, error) {
-	values, dropped := c.values(c.Chart.Values, apiServer)
-	values, err := asRead(values)
+// Install implements Plane.
+func (c Cilium) Install(ctx context.Context, to *cluster.Cluster) (Installed, error) {
+	apiServer, err := to.NodeAddress(ctx, spec.Roles[0])
 	if err != nil {
 		return Installed{}, err
 	}
-	installed := Installed{
-		Name: c.Chart.Name(), Version: c.Chart.Metadata.Version, Chart: c.Chart.From, Images: c.Images, Values: values,
+	values, dropped := c.values(c.Chart.Values, apiServer.String())
+	if values, err = asRead(values); err != nil {
+		return Installed{}, err
 	}
-	for _, image := range c.Images {
-		if image.Origin == imagebuild.Source {
-			installed.Deviations = slices.Clone(ciliumimage.Deviations)
-		}
+	installed := c.installed(values)
+	fromSource := func(image imagebuild.Image) bool { return image.Origin == imagebuild.Source }
+	if slices.ContainsFunc(slices.Collect(maps.Values(c.Images)), fromSource) {
+		installed.Deviations = append(installed.Deviations, ciliumimage.Deviations...)
 	}
 	for _, capability := range dropped {
 		installed.Deviations = append(installed.Deviations, fmt.Sprintf("containers without %s, which this host does not hold", capability))

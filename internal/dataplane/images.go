@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"service-dataplane/internal/ciliumimage"
 	"service-dataplane/internal/command"
@@ -37,7 +38,7 @@ func Resolve(ctx context.Context, choice, repo string, chart spec.Chart, show *p
 	}
 	reachable := error(nil)
 	for _, reference := range chart.Images {
-		if !imagebuild.Present(ctx, reference) && reachable == nil {
+		if !imagebuild.Pulled(ctx, reference) && reachable == nil {
 			reachable = imagebuild.Reachable(ctx, reference)
 		}
 	}
@@ -59,8 +60,9 @@ func fromSource(ctx context.Context, repo string, chart spec.Chart, show *progre
 	return ciliumimage.Build(ctx, filepath.Join(repo, chart.Source), chart.Version, show)
 }
 
-// fromRegistry pulls the pinned images. An image that was pulled by its digest
-// has no tag that an archive could keep: it gets one.
+// fromRegistry pulls the pinned images. An archive keeps no digest: an image that
+// was pulled by one gets its tag as well. Of one that is not pinned the digest
+// becomes part of its reference, for the record.
 func fromRegistry(ctx context.Context, chart spec.Chart, show *progress.Reporter) (Images, error) {
 	images := Images{}
 	for part, reference := range chart.Images {
@@ -68,34 +70,38 @@ func fromRegistry(ctx context.Context, chart spec.Chart, show *progress.Reporter
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w\n  → --image-source source builds what has a source", ErrUnavailable, err)
 		}
-		images[part] = image
-		if _, err := command.Output(ctx, "docker", "tag", reference, local(chart, part)); err != nil {
+		if tag := tagOf(reference); tag != reference {
+			_, err = command.Output(ctx, "docker", "tag", reference, tag)
+		} else {
+			image.Reference, err = imagebuild.WithDigest(ctx, reference)
+		}
+		if err != nil {
 			return nil, err
 		}
+		images[part] = image
 	}
 	return images, nil
 }
 
-// local is the name a registry image has in the nodes.
-func local(chart spec.Chart, part string) string {
-	return fmt.Sprintf("localhost/service-dataplane/%s-%s:v%s-registry", chart.Name, part, chart.Version)
+// tagOf is a reference without its digest.
+func tagOf(reference string) string {
+	tag, _, _ := strings.Cut(reference, "@")
+	return tag
 }
 
-// InNodes is the name of each image in the nodes.
-func (i Images) InNodes(chart spec.Chart) map[string]string {
+// InNodes is the name of each image in the nodes. Images of a registry keep
+// theirs, since an operator that installs others knows no second one.
+func (i Images) InNodes() map[string]string {
 	names := map[string]string{}
 	for part, image := range i {
-		names[part] = image.Reference
-		if image.Origin == imagebuild.Registry {
-			names[part] = local(chart, part)
-		}
+		names[part] = tagOf(image.Reference)
 	}
 	return names
 }
 
 // Save writes the images into an archive that nodes can import.
-func (i Images) Save(ctx context.Context, chart spec.Chart, file string) error {
-	names := slices.Sorted(maps.Values(i.InNodes(chart)))
+func (i Images) Save(ctx context.Context, file string) error {
+	names := slices.Sorted(maps.Values(i.InNodes()))
 	err := command.Run(ctx, command.Command{Argv: append([]string{"docker", "save", "--output", file}, names...)})
 	if err != nil {
 		os.Remove(file)

@@ -36,25 +36,28 @@ var (
 type table = map[string]any
 
 func TestInNodes(t *testing.T) {
-	const tagged = "localhost/service-dataplane/cilium-"
+	const agent, operator = "quay.io/cilium/cilium:v1.20.2", "quay.io/cilium/operator-generic:v1.20.2"
+	const digest = "@sha256:2939231d0d3e3ebddcd80fffa168b7ddcc78fdf0dc864d1c8c126ff523c54f01"
 	for _, test := range []struct {
 		name   string
 		images Images
 		want   map[string]string
 	}{
 		{"built here", built, map[string]string{"agent": builtAgent, "operator": builtOperator}},
-		{"pulled by digest, which no archive keeps", pulled, map[string]string{"agent": tagged + "agent:v1.20.2-registry", "operator": tagged + "operator:v1.20.2-registry"}},
-		{"some of both", Images{"agent": built["agent"], "operator": pulled["operator"]}, map[string]string{"agent": builtAgent, "operator": tagged + "operator:v1.20.2-registry"}},
+		{"pulled by digest, which no archive keeps", pulled, map[string]string{"agent": agent, "operator": operator}},
+		{"pulled by tag", Images{"node": {Reference: "quay.io/calico/node:v3.31.7", Origin: imagebuild.Registry}}, map[string]string{"node": "quay.io/calico/node:v3.31.7"}},
+		{"pulled by tag, with the digest it had", Images{"node": {Reference: "quay.io/calico/node:v3.31.7" + digest, Origin: imagebuild.Registry}}, map[string]string{"node": "quay.io/calico/node:v3.31.7"}},
+		{"of a registry with a port", Images{"node": {Reference: "localhost:5000/calico/node:v3.31.7" + digest, Origin: imagebuild.Registry}}, map[string]string{"node": "localhost:5000/calico/node:v3.31.7"}},
+		{"some of both", Images{"agent": built["agent"], "operator": pulled["operator"]}, map[string]string{"agent": builtAgent, "operator": operator}},
 		{"none", nil, map[string]string{}},
 	} {
-		if got := test.images.InNodes(pinned); !maps.Equal(got, test.want) {
+		if got := test.images.InNodes(); !maps.Equal(got, test.want) {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
 	}
 	// Versions of one chart are in the engine side by side.
-	other := pinned
-	other.Version = "1.19.8"
-	if a, b := pulled.InNodes(pinned), pulled.InNodes(other); a["agent"] == b["agent"] {
+	other := Images{"agent": {Reference: "quay.io/cilium/cilium:v1.19.8" + digest, Origin: imagebuild.Registry}}
+	if a, b := pulled.InNodes(), other.InNodes(); a["agent"] == b["agent"] {
 		t.Errorf("two versions are both %s", a["agent"])
 	}
 }
@@ -101,8 +104,8 @@ func TestValues(t *testing.T) {
 		{"with replacement as text", table{"kubeProxyReplacement": "true"}, built, nil,
 			with(table{"kubeProxyReplacement": "true", "k8sServiceHost": "172.18.0.2", "k8sServicePort": 6443}), nil},
 		{"images of a registry", table{}, pulled, nil, table{
-			"image":    image("localhost/service-dataplane/cilium-agent:v1.20.2-registry"),
-			"operator": table{"image": image("localhost/service-dataplane/cilium-operator:v1.20.2-registry")},
+			"image":    image("quay.io/cilium/cilium:v1.20.2"),
+			"operator": table{"image": image("quay.io/cilium/operator-generic:v1.20.2")},
 		}, nil},
 
 		{"beside what the scenario says of the operator", table{"operator": table{"replicas": 1, "image": table{"suffix": ""}}}, built, nil, table{
@@ -132,7 +135,7 @@ func TestValues(t *testing.T) {
 	for _, test := range tests {
 		t.Run(strings.ReplaceAll(test.name, " ", "-"), func(t *testing.T) {
 			before := fmt.Sprint(test.scenario, defaults)
-			c := Cilium{Spec: spec.Cilium{Values: test.scenario}, Names: test.images.InNodes(pinned), MissingCapabilities: test.missing}
+			c := Cilium{Spec: spec.Cilium{Values: test.scenario}, Prepared: Prepared{Names: test.images.InNodes()}, MissingCapabilities: test.missing}
 			got, dropped := c.values(defaults, "172.18.0.2")
 			if !reflect.DeepEqual(got, test.want) {
 				t.Errorf("got  %v\nwant %v", got, test.want)

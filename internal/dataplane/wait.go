@@ -29,10 +29,10 @@ const (
 // agentLabel selects the pods of Cilium's agents.
 const agentLabel = "k8s-app=cilium"
 
-// WaitCilium waits until the agent of every node says that it is well and that
-// it reaches every node. That its DaemonSet is ready says neither: programs are
+// Wait implements Plane: until the agent of every node says that it is well and
+// that it reaches every node. That its DaemonSet is ready says neither: programs are
 // compiled later, and an agent that reaches nobody is as ready as another.
-func WaitCilium(ctx context.Context, c *cluster.Cluster, show *progress.Reporter) error {
+func (Cilium) Wait(ctx context.Context, c *cluster.Cluster, show *progress.Reporter) error {
 	limited, cancel := context.WithTimeout(ctx, agentsLimit)
 	defer cancel()
 	var waiting error
@@ -94,7 +94,7 @@ func podsReady(ctx context.Context, c *cluster.Cluster) error {
 
 // agentWell says what keeps a node's agent from being well, nil if nothing does.
 func agentWell(ctx context.Context, node cluster.Node, nodes int) error {
-	container, err := AgentContainer(ctx, node)
+	container, err := AgentContainer(ctx, node, CiliumAgent)
 	if err != nil {
 		return err
 	}
@@ -135,16 +135,22 @@ func agentWell(ctx context.Context, node cluster.Node, nodes int) error {
 	return nil
 }
 
+// The containers that run on every node.
+const (
+	CiliumAgent = "cilium-agent"
+	CalicoAgent = "calico-node"
+)
+
 // AgentContainer returns the ID of the running agent's container on a node.
-func AgentContainer(ctx context.Context, node cluster.Node) (string, error) {
-	out, err := node.Run(ctx, []string{"crictl", "ps", "--name", "^cilium-agent$", "--state", "running", "--quiet"})
+func AgentContainer(ctx context.Context, node cluster.Node, name string) (string, error) {
+	out, err := node.Run(ctx, []string{"crictl", "ps", "--name", "^" + name + "$", "--state", "running", "--quiet"})
 	if err != nil {
 		return "", err
 	}
 	if ids := strings.Fields(string(out.Stdout)); len(ids) == 1 {
 		return ids[0], nil
 	}
-	return "", fmt.Errorf("no agent is running yet")
+	return "", fmt.Errorf("no %s is running yet", name)
 }
 
 func firstLine(text string) string {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/calico"
 	"service-dataplane/pkg/collect/cilium"
 	"service-dataplane/pkg/collect/conntrack"
 	"service-dataplane/pkg/collect/iptables"
@@ -29,6 +30,8 @@ func TableFiles(role, encoding string) []string {
 		return []string{onNode(role, cilium.LBFile), onNode(role, cilium.FrontendsFile), onNode(role, cilium.StatusFile)}
 	case cilium.AgentEncoding:
 		return []string{onNode(role, cilium.ServicesFile)}
+	case calico.Encoding:
+		return []string{onNode(role, calico.NATFile), onNode(role, calico.AffinityFile)}
 	}
 	var files []string
 	for _, c := range commands {
@@ -49,6 +52,13 @@ func (s *source) kernel(role string, service collect.Service) collect.NodeState 
 	s.ipvs(role, &state)
 	if s.cilium {
 		s.ciliumTables(role, &state)
+	}
+	if s.calico {
+		s.calicoTable(role, &state)
+	}
+	if s.refusal {
+		state.Translations = []collect.Translation{}
+		return state
 	}
 	state.Translations = s.translations(role, service)
 	s.captured(onNode(role, conntrack.StatsFile))

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -17,6 +18,9 @@ import (
 // proxier is how kube-proxy 1.35 logs its choice (cmd/kube-proxy/app/server_linux.go).
 var proxier = regexp.MustCompile(`"Using (\S+) Proxier"`)
 
+// proxyNamespace is that of kube-proxy.
+const proxyNamespace = "kube-system"
+
 // mode reads what is declared and what runs; implements is what implements
 // Services by the scenario, whose version is of interest.
 func (s *source) mode(pods []corev1.Pod, implements string) collect.Mode {
@@ -24,20 +28,31 @@ func (s *source) mode(pods []corev1.Pod, implements string) collect.Mode {
 	if s.cilium {
 		m.Agent = s.declaredReplacement()
 	}
+	if s.operator {
+		m.Calico = s.calicoMode()
+	}
+	// A list of other namespaces alone cannot show that there is no kube-proxy.
+	shown := slices.ContainsFunc(pods, func(p corev1.Pod) bool { return p.Namespace == proxyNamespace })
 	for _, role := range spec.Roles {
 		proxy := proxyPod(pods, role)
 		node := collect.NodeMode{
 			Node:      role,
 			ProxyMode: s.word(onNode(role, ProxyModeFile)),
-			Log:       s.loggedMode(role, proxy),
+			Log:       s.loggedMode(role, proxy, shown),
 			Process:   s.process(onNode(role, ProcessesFile)),
-			Version:   s.proxyVersion(proxy),
+			Version:   s.proxyVersion(proxy, shown),
 		}
 		if s.cilium {
 			node.Agent = s.agent(role)
 		}
-		if implements == "cilium" {
+		if s.calico {
+			node.Hooks = s.calicoHooks(role)
+		}
+		switch implements {
+		case "cilium":
 			node.Version = s.ciliumVersion(role)
+		case "calico":
+			node.Version = s.calicoVersion(role)
 		}
 		m.Nodes = append(m.Nodes, node)
 	}
@@ -124,9 +139,9 @@ func (s *source) word(file string) collect.Observation {
 
 // loggedMode is what the last start in the log chose. Where there is no
 // kube-proxy pod there was no log to record.
-func (s *source) loggedMode(role string, proxy *corev1.Pod) collect.Observation {
+func (s *source) loggedMode(role string, proxy *corev1.Pod, shown bool) collect.Observation {
 	file := onNode(role, LogFile)
-	if _, recorded := s.records[file]; !recorded && proxy == nil && !s.unusable[PodsFile] {
+	if _, recorded := s.records[file]; !recorded && proxy == nil && shown {
 		return noProxyPod()
 	}
 	mode := collect.Observation{Ref: collect.Ref{File: file}}
@@ -155,7 +170,7 @@ func proxyPod(pods []corev1.Pod, role string) *corev1.Pod {
 	var leaving *corev1.Pod
 	for i, p := range pods {
 		switch {
-		case p.Namespace != "kube-system" || p.Labels["k8s-app"] != "kube-proxy" || roleOf(p.Spec.NodeName) != role:
+		case p.Namespace != proxyNamespace || p.Labels["k8s-app"] != "kube-proxy" || roleOf(p.Spec.NodeName) != role:
 		case p.DeletionTimestamp != nil:
 			leaving = &pods[i]
 		default:
@@ -167,13 +182,13 @@ func proxyPod(pods []corev1.Pod, role string) *corev1.Pod {
 
 // proxyVersion is the image a node's kube-proxy runs. Its ID tells two images
 // of one name apart.
-func (s *source) proxyVersion(proxy *corev1.Pod) collect.Observation {
+func (s *source) proxyVersion(proxy *corev1.Pod, shown bool) collect.Observation {
 	version := collect.Observation{Ref: collect.Ref{File: PodsFile}}
-	if proxy == nil {
-		if s.unusable[PodsFile] {
-			return version
-		}
+	switch {
+	case proxy == nil && shown:
 		return noProxyPod()
+	case proxy == nil:
+		return version
 	}
 	for _, c := range proxy.Status.ContainerStatuses {
 		if c.Name == "kube-proxy" {

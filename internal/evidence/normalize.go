@@ -36,6 +36,21 @@ type NormalizedMode struct {
 	Log       map[string]string          `json:"log"`
 	Process   map[string]string          `json:"process"`
 	Agents    map[string]NormalizedAgent `json:"agents,omitempty"`
+	Calico    *NormalizedCalico          `json:"calico,omitempty"`
+	Hooks     map[string]string          `json:"hooks,omitempty"`
+}
+
+// NormalizedCalico is what the objects of Calico and of its operator say.
+type NormalizedCalico struct {
+	Dataplane           string            `json:"dataplane"`
+	Bootstrap           string            `json:"bootstrap"`
+	KubeProxyManagement string            `json:"kubeProxyManagement"`
+	BPF                 string            `json:"bpf"`
+	ConnectTime         string            `json:"connectTime"`
+	UsageReporting      string            `json:"usageReporting"`
+	ProxyNodes          string            `json:"proxyNodes"`
+	ProxySelector       string            `json:"proxySelector"`
+	Components          map[string]string `json:"components"`
 }
 
 // NormalizedAgent is what Cilium's agent says of itself. Of its probes only
@@ -155,11 +170,25 @@ func normalizedMode(m collect.Mode) NormalizedMode {
 	n := NormalizedMode{
 		Declared: m.Declared.Value, Agent: m.Agent.Value, KubeProxy: m.KubeProxy.Value,
 		ProxyMode: map[string]string{}, Log: map[string]string{}, Process: map[string]string{}, Agents: map[string]NormalizedAgent{},
+		Hooks: map[string]string{},
+	}
+	if c := m.Calico; c != nil {
+		n.Calico = &NormalizedCalico{
+			Dataplane: c.Dataplane.Value, Bootstrap: c.Bootstrap.Value, KubeProxyManagement: c.KubeProxyManagement.Value,
+			BPF: c.BPF.Value, ConnectTime: c.ConnectTime.Value, UsageReporting: c.UsageReporting.Value,
+			ProxyNodes: c.ProxyNodes.Value, ProxySelector: c.ProxySelector.Value, Components: map[string]string{},
+		}
+		for _, component := range c.Components {
+			n.Calico.Components[component.Name] = component.State.Value
+		}
 	}
 	for _, node := range m.Nodes {
 		n.ProxyMode[node.Node], n.Log[node.Node], n.Process[node.Node] = node.ProxyMode.Value, node.Log.Value, node.Process.Value
 		if a := node.Agent; a != nil {
 			n.Agents[node.Node] = NormalizedAgent{a.KubeProxyReplacement.Value, a.SocketLB.Value, a.AttachMode.Value, AllReachable(a.Health)}
+		}
+		if node.Hooks.Value != "" {
+			n.Hooks[node.Node] = node.Hooks.Value
 		}
 	}
 	return n

@@ -18,6 +18,10 @@ import (
 // IndexFile lists every other file of the raw directory.
 const IndexFile = "index.json"
 
+// NeverCollected is the text of a problem with a file that the index does not
+// have: nothing went wrong with it.
+const NeverCollected = "not in " + IndexFile + ": never collected"
+
 // Files of what the API server answered.
 const (
 	ServicesFile       = "cluster/services.json"
@@ -29,6 +33,11 @@ const (
 	// CiliumConfigFile is there only where the scenario installs Cilium, as are
 	// the files of package cilium on every node.
 	CiliumConfigFile = "cluster/cilium-config.json"
+	// These are there only where it installs Calico, as are the files of package
+	// calico on every node.
+	TigeraStatusFile = "cluster/tigerastatus.json"
+	InstallationFile = "cluster/installation.json"
+	FelixFile        = "cluster/felixconfiguration.json"
 )
 
 // Files of every node, below its role, beside those of the kernel encodings.
@@ -53,12 +62,18 @@ func Decode(raw fs.FS, scenario spec.Scenario, experiment spec.Experiment) (coll
 	if err != nil {
 		return collect.Evidence{}, err
 	}
-	s.cilium = scenario.Spec.DataPlane.Cilium != nil
+	plane := scenario.Spec.DataPlane
+	s.cilium, s.operator, s.refusal = plane.Cilium != nil, plane.Calico != nil, experiment.Spec.Refusal != nil
+	s.calico = s.operator && !s.refusal
+	implements := scenario.Spec.Expect.Mode
+	if s.refusal {
+		implements = scenario.Spec.Cluster.KubeProxyMode
+	}
 	e := collect.Evidence{Scenario: scenario.Metadata.Name, Experiment: experiment.Metadata.Name}
 	workload := experiment.Spec.Workload
 	api := s.readObjects()
 	e.Nodes = s.nodes(api.nodes)
-	e.Mode = s.mode(api.pods, scenario.Spec.Expect.Mode)
+	e.Mode = s.mode(api.pods, implements)
 	e.Objects = api.under(workload)
 	e.Objects.Expected = s.expected(api, collect.Selection(scenario.Spec.Expect.Selection))
 	e.Traffic = s.traffic(experiment.Spec, scenario.Spec.Expect)
@@ -130,8 +145,11 @@ func nodeOf(file string) string {
 type source struct {
 	raw     fs.FS
 	records map[string]collect.Record
-	// cilium: the scenario installs it, so its files must be there.
-	cilium   bool
+	// The scenario installs it, so its files must be there: Cilium, the Tigera
+	// operator, and what that runs on the nodes.
+	cilium, operator, calico bool
+	// refusal: nothing was sent and no connection is tracked.
+	refusal  bool
 	problems []collect.Problem
 	unusable map[string]bool
 }
@@ -188,7 +206,7 @@ func (s *source) optional(file string) (data []byte, ok bool) {
 	case s.unusable[file]:
 		return nil, false
 	case !recorded:
-		s.problem(file, "not in %s: never collected", IndexFile)
+		s.problem(file, NeverCollected)
 		return nil, false
 	case r.Outcome == collect.NotThere:
 		return nil, true

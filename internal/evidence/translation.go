@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/calico"
 	"service-dataplane/pkg/collect/cilium"
 	"service-dataplane/pkg/collect/conntrack"
 )
@@ -21,6 +22,11 @@ func CiliumConntrackFiles(role string) []string {
 	return []string{onNode(role, cilium.ConntrackFile), onNode(role, cilium.LBFile), onNode(role, cilium.FrontendsFile)}
 }
 
+// CalicoConntrackFiles are those of the connections that Calico tracks.
+func CalicoConntrackFiles(role string) []string {
+	return []string{onNode(role, calico.ConntrackFile)}
+}
+
 // flow is one tracked connection.
 type flow struct {
 	collect.Translation
@@ -31,15 +37,25 @@ type flow struct {
 // what was dialled and what became of it.
 func (s *source) translations(role string, service collect.Service) []collect.Translation {
 	flows := s.kernelFlows(role)
+	// Their own dumps are of all connections.
+	var all []flow
 	if s.cilium {
-		for _, f := range s.ciliumFlows(role) {
-			// That dump is of all connections.
-			port := f.Destination.Port()
-			if f.Destination == netip.AddrPortFrom(service.ClusterIP, service.Port) || port != 0 && port == service.NodePort {
-				flows = append(flows, f)
-			}
+		all = append(all, s.ciliumFlows(role)...)
+	}
+	if s.calico {
+		all = append(all, s.calicoFlows(role)...)
+	}
+	for _, f := range all {
+		port := f.Destination.Port()
+		if f.Destination == netip.AddrPortFrom(service.ClusterIP, service.Port) || port != 0 && port == service.NodePort {
+			flows = append(flows, f)
 		}
 	}
+	return counted(flows)
+}
+
+// counted puts connections of one kind together.
+func counted(flows []flow) []collect.Translation {
 	type kind struct {
 		tracker              string
 		destination, backend netip.AddrPort

@@ -3,6 +3,7 @@ package imagebuild
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"service-dataplane/internal/command"
@@ -50,9 +51,19 @@ func Present(ctx context.Context, reference string) bool {
 	return err == nil
 }
 
+// Pulled says whether the engine has an image that came from a registry. A tag
+// alone proves nothing: whoever builds an image can give it any.
+func Pulled(ctx context.Context, reference string) bool {
+	if strings.Contains(reference, "@") {
+		return Present(ctx, reference)
+	}
+	full, err := WithDigest(ctx, reference)
+	return err == nil && full != reference
+}
+
 // Pull makes the engine have an image of a registry.
 func Pull(ctx context.Context, reference string, show *progress.Reporter) (Image, error) {
-	if !Present(ctx, reference) {
+	if !Pulled(ctx, reference) {
 		err := show.Run(ctx, progress.Step{Name: "pull " + reference, Run: func(ctx context.Context) error {
 			layers := &progress.LineWriter{Line: func(l string) { show.Detail("%s", l) }}
 			return command.Run(ctx, command.Command{Argv: []string{"docker", "pull", reference}, Stdout: layers})
@@ -75,4 +86,20 @@ func Inspect(ctx context.Context, reference, origin, key string) (Image, error) 
 		return Image{}, fmt.Errorf("docker image inspect %s answered %q: %w", reference, out, err)
 	}
 	return image, nil
+}
+
+// WithDigest is a reference with the digest that its registry gave the image,
+// or as it is where the image comes from none.
+func WithDigest(ctx context.Context, reference string) (string, error) {
+	out, err := command.Output(ctx, "docker", "image", "inspect", "--format", `{{range .RepoDigests}}{{.}} {{end}}`, reference)
+	if err != nil {
+		return "", err
+	}
+	repository := reference[:max(strings.LastIndexByte(reference, ':'), 0)]
+	for digest := range strings.FieldsSeq(out) {
+		if name, digest, ok := strings.Cut(digest, "@"); ok && name == repository {
+			return reference + "@" + digest, nil
+		}
+	}
+	return reference, nil
 }

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,15 +44,15 @@ func CreateBundle(ctx context.Context, options Options, target string, show *pro
 	if index.Node.Image, err = tagged(ctx, index.Node.Image); err != nil {
 		return index, err
 	}
-	planes := map[string]plane{}
+	type chart struct{ name, version string }
+	planes := map[chart]plane{}
 	for _, scenario := range l.Scenarios {
 		index.Scenarios = append(index.Scenarios, scenario.Metadata.Name)
-		cilium := scenario.Spec.DataPlane.Cilium
-		if cilium == nil || planes[cilium.Version].images != nil {
-			continue
-		}
-		if planes[cilium.Version], err = l.preparePlane(ctx, cilium.Version); err != nil {
-			return index, fmt.Errorf("%w: %s: %w", ErrHost, scenario.Metadata.Name, err)
+		name, version := scenario.Spec.DataPlane.Chart()
+		if of := (chart{name, version}); name != "" && planes[of].Images == nil {
+			if planes[of], err = l.preparePlane(ctx, name, version); err != nil {
+				return index, fmt.Errorf("%w: %s: %w", ErrHost, scenario.Metadata.Name, err)
+			}
 		}
 	}
 	out, err := bundle.NewWriter(target)
@@ -82,10 +83,10 @@ func CreateBundle(ctx context.Context, options Options, target string, show *pro
 			return err
 		}},
 	}
-	for _, version := range slices.Sorted(maps.Keys(planes)) {
-		p := planes[version]
-		steps = append(steps, progress.Step{Name: "pack Cilium " + version, Run: func(ctx context.Context) error {
-			packed, err := packPlane(ctx, out, dir, "cilium", version, p)
+	inOrder := func(a, b chart) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.version, b.version)) }
+	for _, of := range slices.SortedFunc(maps.Keys(planes), inOrder) {
+		steps = append(steps, progress.Step{Name: "pack " + of.name + " " + of.version, Run: func(ctx context.Context) error {
+			packed, err := packPlane(ctx, out, dir, of.name, of.version, planes[of])
 			index.Planes = append(index.Planes, packed)
 			return err
 		}})
@@ -107,7 +108,7 @@ func tagged(ctx context.Context, image imagebuild.Image) (imagebuild.Image, erro
 }
 
 func packPlane(ctx context.Context, out *bundle.Writer, dir, name, version string, p plane) (bundle.Plane, error) {
-	packed := bundle.Plane{Name: name, Version: version, Images: p.images, Names: p.names, ChartFrom: p.chart.From}
+	packed := bundle.Plane{Name: name, Version: version, Images: p.Images, Names: p.Names, ChartFrom: p.Chart.From}
 	for i, open := range p.archives {
 		archive := filepath.Join(dir, "plane.tar")
 		if err := copyTo(archive, open); err != nil {
@@ -119,7 +120,7 @@ func packPlane(ctx context.Context, out *bundle.Writer, dir, name, version strin
 		}
 		packed.Archives = append(packed.Archives, entry)
 	}
-	archive, err := chartutil.Save(p.chart.Chart, dir)
+	archive, err := chartutil.Save(p.Chart.Chart, dir)
 	if err != nil {
 		return packed, err
 	}
@@ -214,16 +215,18 @@ func (l *lab) bundledEcho(ctx context.Context, b *bundle.Bundle) (workload.Image
 
 func (l *lab) bundledPlanes(runnable []spec.Scenario) error {
 	for _, scenario := range runnable {
-		cilium := scenario.Spec.DataPlane.Cilium
-		if cilium == nil {
+		name, version := scenario.Spec.DataPlane.Chart()
+		if name == "" {
 			continue
 		}
-		packed, _ := l.bundle.Plane("cilium", cilium.Version) // Lacks has been asked
+		packed, _ := l.bundle.Plane(name, version) // Lacks has been asked
 		chart, err := l.bundle.Chart(packed)
 		if err != nil {
 			return err
 		}
-		p := plane{chart: dataplane.Chart{Chart: chart, From: packed.ChartFrom}, images: packed.Images, names: packed.Names}
+		p := plane{Prepared: dataplane.Prepared{
+			Chart: dataplane.Chart{Chart: chart, From: packed.ChartFrom}, Images: packed.Images, Names: packed.Names, Deviations: packed.Deviations,
+		}}
 		for _, archive := range packed.Archives {
 			p.archives = append(p.archives, func() (io.ReadCloser, error) { return l.bundle.Open(archive) })
 		}

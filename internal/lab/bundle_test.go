@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -17,6 +20,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
+	chartrepo "helm.sh/helm/v3/pkg/repo"
 	"sigs.k8s.io/kind/pkg/apis/config/defaults"
 
 	"service-dataplane/internal/bundle"
@@ -30,8 +34,8 @@ import (
 // engine puts a docker command on the PATH that has images, by reference and
 // ID, and knows inspect, tag, save and load of them, and returns what was asked
 // of it, one command line each. As the real one it gives an archive the tags it
-// was asked for, and no references with a digest: those are a registry's.
-// script runs before.
+// was asked for, and no references with a digest: those are a registry's, which
+// the images came from that it has to begin with. script runs before.
 func engine(t *testing.T, script string, images map[string]string) func() []string {
 	t.Helper()
 	dir := t.TempDir()
@@ -40,7 +44,8 @@ func engine(t *testing.T, script string, images map[string]string) func() []stri
 		t.Fatal(err)
 	}
 	for reference, id := range images {
-		if err := os.WriteFile(filepath.Join(store, strings.NewReplacer("/", "+", ":", "+", "@", "+").Replace(reference)), []byte(id), 0o644); err != nil {
+		file := filepath.Join(store, strings.NewReplacer("/", "+", ":", "+", "@", "+").Replace(reference))
+		if err := errors.Join(os.WriteFile(file, []byte(id), 0o644), os.WriteFile(file+".pulled", nil, 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -53,7 +58,10 @@ for last; do :; done
 case "$1 $2" in
 "image inspect")
 	test -e "$(key "$last")" || { echo "Error: No such image: $last" >&2; exit 1; }
-	echo "$(cat "$(key "$last")") 1000";;
+	case "$4" in
+	*RepoDigests*) test ! -e "$(key "$last").pulled" || echo "${last%%:*}@%s";;
+	*) echo "$(cat "$(key "$last")") 1000";;
+	esac;;
 "tag "*)
 	cp "$(key "$2")" "$(key "$3")";;
 "save --output")
@@ -72,7 +80,7 @@ case "$1 $2" in
 *)
 	echo "no route to host" >&2; exit 1;;
 esac
-`, log, script, store)
+`, log, script, store, served)
 	if err := os.WriteFile(filepath.Join(dir, "docker"), []byte(program), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -87,14 +95,22 @@ esac
 }
 
 const (
+	// served is the digest of every image that is pulled by its tag.
+	served    = "sha256:0d3cf0c1dc3b4d5c8d9f3a0b7f4f1f6f7c8f2e2a9b1c6d7e8f90a1b2c3d4e5f6"
 	builtNode = "localhost/service-dataplane/node:v1.35.0-0123456789abcdef"
 	agent     = "quay.io/cilium/cilium:v%s@sha256:2939231d0d3e3ebddcd80fffa168b7ddcc78fdf0dc864d1c8c126ff523c54f01"
 	operator  = "quay.io/cilium/operator-generic:v%s@sha256:64d8798350e8569b8e7622563fed6e44dce2625f311e4651b774816516c744fc"
 )
 
-// toPack are options of scenarios with two versions of Cilium, and the images
-// that an engine needs for them. The tree has an echo that compiles at once,
-// and the charts lie in a directory that stands in for the registry.
+// calicoImages are those of the Tigera operator's chart, by part.
+var calicoImages = map[string]string{
+	"operator": "quay.io/tigera/operator:v1.40.15", "node": "quay.io/calico/node:v3.31.7", "cni": "quay.io/calico/cni:v3.31.7",
+	"typha": "quay.io/calico/typha:v3.31.7", "kube-controllers": "quay.io/calico/kube-controllers:v3.31.7",
+}
+
+// toPack are options of scenarios with two versions of Cilium and one of Calico,
+// and the images that an engine needs for them. The tree has an echo that
+// compiles at once, and the charts are served by this machine.
 func toPack(t *testing.T) (Options, map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -110,21 +126,40 @@ func toPack(t *testing.T) (Options, map[string]string) {
 		}
 	}
 	images := map[string]string{builtNode: "sha256:1"}
-	for _, version := range []string{"1.20.2", "1.19.8"} {
-		c := spec.Chart{
-			Name: "cilium", Version: version, Repository: filepath.Join(dir, version),
-			Images: map[string]string{"agent": fmt.Sprintf(agent, version), "operator": fmt.Sprintf(operator, version)},
-		}
-		options.Lock.Charts = append(options.Lock.Charts, c)
-		for part, reference := range c.Images {
-			images[reference] = "sha256:" + part + version
-		}
-		if err := os.Rename(saveChart(t, c.Repository, "cilium", version), filepath.Join(c.Repository, "cilium")); err != nil {
+	for _, c := range []spec.Chart{
+		{Name: spec.CiliumChart, Version: "1.20.2", Images: map[string]string{"agent": fmt.Sprintf(agent, "1.20.2"), "operator": fmt.Sprintf(operator, "1.20.2")}},
+		{Name: spec.CiliumChart, Version: "1.19.8", Images: map[string]string{"agent": fmt.Sprintf(agent, "1.19.8"), "operator": fmt.Sprintf(operator, "1.19.8")}},
+		{Name: spec.CalicoChart, Version: "v3.31.7", Images: maps.Clone(calicoImages)},
+	} {
+		charts := t.TempDir()
+		saveChart(t, charts, c.Name, c.Version)
+		index, err := chartrepo.IndexDirectory(charts, "")
+		if err != nil {
 			t.Fatal(err)
 		}
+		if err := index.WriteFile(filepath.Join(charts, "index.yaml"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		server := httptest.NewServer(http.FileServer(http.Dir(charts)))
+		t.Cleanup(server.Close)
+		c.Repository = server.URL
+		options.Lock.Charts = append(options.Lock.Charts, c)
+		for part, reference := range c.Images {
+			images[reference] = "sha256:" + part + c.Version
+		}
 	}
-	options.Scenarios = []spec.Scenario{named("nftables", ""), named("cilium", "1.20.2"), named("cilium-kube-proxy", "1.20.2"), named("cilium-1-19", "1.19.8")}
+	// Helm keeps what it reads of a repository in its own cache.
+	t.Setenv("HELM_CACHE_HOME", t.TempDir())
+	options.Scenarios = []spec.Scenario{
+		named("nftables", ""), named("cilium", "1.20.2"), named("cilium-kube-proxy", "1.20.2"), named("cilium-1-19", "1.19.8"), withCalico("calico-ebpf", "v3.31.7"),
+	}
 	return options, images
+}
+
+func withCalico(name, version string) spec.Scenario {
+	s := spec.Scenario{Metadata: spec.Metadata{Name: name}}
+	s.Spec.DataPlane.Calico = &spec.Calico{Version: version}
+	return s
 }
 
 func named(name, cilium string) spec.Scenario {
@@ -195,18 +230,18 @@ func TestBundle(t *testing.T) {
 			if index.Created.Before(before) || index.Created.After(time.Now()) || index.Created.Location() != time.UTC {
 				t.Errorf("created %s", index.Created)
 			}
-			if want := []string{"nftables", "cilium", "cilium-kube-proxy", "cilium-1-19"}; !slices.Equal(index.Scenarios, want) {
+			if want := []string{"nftables", "cilium", "cilium-kube-proxy", "cilium-1-19", "calico-ebpf"}; !slices.Equal(index.Scenarios, want) {
 				t.Errorf("scenarios %q, want %q", index.Scenarios, want)
 			}
 			var planes []string
 			for _, p := range index.Planes {
 				planes = append(planes, p.Name+" "+p.Version)
 			}
-			if want := []string{"cilium 1.19.8", "cilium 1.20.2"}; !slices.Equal(planes, want) {
+			if want := []string{"cilium 1.19.8", "cilium 1.20.2", "tigera-operator v3.31.7"}; !slices.Equal(planes, want) {
 				t.Errorf("planes %q, want %q", planes, want)
 			}
 			saved := slices.DeleteFunc(there(), func(a string) bool { return !strings.HasPrefix(a, "save ") })
-			if len(saved) != 3 {
+			if len(saved) != 4 {
 				t.Errorf("saved is %q: each data plane and the node image once", saved)
 			}
 
@@ -235,26 +270,41 @@ func TestBundle(t *testing.T) {
 			}
 			for _, scenario := range options.Scenarios {
 				p, planned := l.planes[scenario.Metadata.Name]
-				c := scenario.Spec.DataPlane.Cilium
-				if planned != (c != nil) {
+				name, version := scenario.Spec.DataPlane.Chart()
+				if planned != (name != "") {
 					t.Errorf("%s: plane %v", scenario.Metadata.Name, planned)
 				}
-				if c == nil {
+				if name == "" {
 					continue
 				}
-				if p.chart.Metadata.Version != c.Version || !strings.HasPrefix(p.chart.From, filepath.Join(filepath.Dir(options.Repo), c.Version)+" sha256:") {
-					t.Errorf("%s: chart %s from %s", scenario.Metadata.Name, p.chart.Metadata.Version, p.chart.From)
+				c, _ := options.Lock.Chart(name, version)
+				if p.Chart.Name() != name || p.Chart.Metadata.Version != version || !strings.HasPrefix(p.Chart.From, c.Repository+" sha256:") {
+					t.Errorf("%s: chart %s %s from %s", scenario.Metadata.Name, p.Chart.Name(), p.Chart.Metadata.Version, p.Chart.From)
 				}
-				for part, name := range map[string]string{"agent": "cilium-agent", "operator": "cilium-operator"} {
-					want := fmt.Sprintf("localhost/service-dataplane/%s:v%s-registry", name, c.Version)
-					if p.names[part] != want || p.images[part].ID != "sha256:"+part+c.Version || p.images[part].Origin != imagebuild.Registry {
-						t.Errorf("%s: %s is %+v by the name %s", scenario.Metadata.Name, part, p.images[part], p.names[part])
+				if len(p.Images) != len(c.Images) || len(p.Names) != len(c.Images) || p.Deviations != nil {
+					t.Errorf("%s: images %+v by the names %q with %q, want those of %q", scenario.Metadata.Name, p.Images, p.Names, p.Deviations, c.Images)
+				}
+				var lines []string
+				for part, reference := range c.Images {
+					// An archive has tags alone; the record has the digest.
+					tag, _, pinned := strings.Cut(reference, "@")
+					image := imagebuild.Image{Reference: reference, ID: "sha256:" + part + version, Origin: imagebuild.Registry, Bytes: 1000}
+					if !pinned {
+						image.Reference += "@" + served
 					}
+					if p.Names[part] != tag || p.Images[part] != image {
+						t.Errorf("%s: %s is %+v by the name %s, want %+v", scenario.Metadata.Name, part, p.Images[part], p.Names[part], image)
+					}
+					lines = append(lines, tag+" "+image.ID)
 				}
 				if len(p.archives) != 1 {
 					t.Fatalf("%s: %d archives", scenario.Metadata.Name, len(p.archives))
 				}
-				want := fmt.Sprintf("sha256:agent%[1]s %[2]s\nsha256:operator%[1]s %[3]s\n", c.Version, p.names["agent"], p.names["operator"])
+				want := ""
+				for _, line := range slices.Sorted(slices.Values(lines)) {
+					tag, id, _ := strings.Cut(line, " ")
+					want += id + " " + tag + "\n"
+				}
 				for range 2 { // nodes get it one after another
 					archive, err := p.archives[0]()
 					if err != nil {
@@ -282,9 +332,13 @@ func TestCreateBundleFails(t *testing.T) {
 		{"no engine", "exit 1", nil, true, []string{"no node image", builtNode}},
 		{"no node image", "", func(o *Options) { o.NodeImage = "nosuch:1" }, true, []string{"no node image", "nosuch:1"}},
 		{"no images", "", func(o *Options) { o.Lock.Charts[0].Images["agent"] = "quay.io/cilium/cilium:v1@sha256:0" }, true, []string{"cilium: its images are not to be had here", "no route to host"}},
-		{"no chart", "", func(o *Options) { o.Lock.Charts[1].Repository = "/nosuch" }, true, []string{"cilium-1-19: ", "/nosuch"}},
+		{"no chart", "", func(o *Options) { o.Lock.Charts[1].Repository += "/nosuch" }, true, []string{"cilium-1-19: load chart cilium: ", "/nosuch"}},
+		{"no images of Calico", `case "$*" in *RepoDigests*typha*) exit 0;; esac`, nil, true, []string{"calico-ebpf: its images are not to be had here", "docker pull quay.io/calico/typha:v3.31.7", "no route to host"}},
+		{"no chart of Calico", "", func(o *Options) {
+			o.Lock.Charts[2].Version, o.Scenarios[4].Spec.DataPlane.Calico.Version = "v3.31.6", "v3.31.6"
+		}, true, []string{"calico-ebpf: load chart tigera-operator: ", `version "v3.31.6" not found in http://127.0.0.1:`}},
 		{"no room for the node image", `case "$3" in */node.tar) echo half > "$3"; echo no space left on device >&2; exit 1;; esac`, nil, false, []string{"pack the node image", "no space left on device"}},
-		{"no room for the images", `case "$3" in */cilium-*.tar) echo half > "$3"; echo no space left on device >&2; exit 1;; esac`, nil, true, []string{"cilium: save the Cilium images", "no space left on device"}},
+		{"no room for the images", `case "$3" in */cilium-*.tar) echo half > "$3"; echo no space left on device >&2; exit 1;; esac`, nil, true, []string{"cilium: save the images of cilium", "no space left on device"}},
 		{"no echo", "", func(o *Options) { os.RemoveAll(filepath.Join(o.Repo, "cmd")) }, false, []string{"pack the echo image", "go build"}},
 	} {
 		t.Run(strings.ReplaceAll(test.name, " ", "-"), func(t *testing.T) {
@@ -420,8 +474,9 @@ func TestUnpackRefuses(t *testing.T) {
 		{"no such bundle", t.Context(), "/nosuch/bundle.tar", "", []spec.Scenario{cilium}, true, false, []string{"check the bundle", "/nosuch/bundle.tar"}},
 		{"a damaged one", t.Context(), damaged, "", []spec.Scenario{cilium}, true, false, []string{"check the bundle", damaged, "images/node.tar"}},
 		{"an empty directory", t.Context(), t.TempDir(), "", []spec.Scenario{cilium}, true, false, []string{"check the bundle", "has neither"}},
-		{"another version", t.Context(), whole, "", []spec.Scenario{cilium, old}, true, false, []string{whole + " lacks what scenario cilium-1-19 needs: Cilium 1.19.8 (it was made for cilium)"}},
-		{"other versions", t.Context(), whole, "", []spec.Scenario{old, older}, true, false, []string{"scenario cilium-1-19 needs: Cilium 1.19.8", "scenario cilium-1-18 needs: Cilium 1.18.1"}},
+		{"another version", t.Context(), whole, "", []spec.Scenario{cilium, old}, true, false, []string{whole + " lacks what scenario cilium-1-19 needs: cilium 1.19.8 (it was made for cilium)"}},
+		{"other versions", t.Context(), whole, "", []spec.Scenario{old, older}, true, false, []string{"scenario cilium-1-19 needs: cilium 1.19.8", "scenario cilium-1-18 needs: cilium 1.18.1"}},
+		{"another data plane", t.Context(), whole, "", []spec.Scenario{cilium, withCalico("calico-ebpf", "v3.31.7")}, true, false, []string{whole + " lacks what scenario calico-ebpf needs: tigera-operator v3.31.7 (it was made for cilium)"}},
 		{"a chart of another version", t.Context(), given(t, "cilium", "1.20.1"), "", []spec.Scenario{cilium}, true, true, []string{"is chart cilium 1.20.1, want cilium 1.20.2"}},
 		{"an engine that does not load", t.Context(), whole, `case "$1" in load) echo no space left on device >&2; exit 1;; esac`, []spec.Scenario{cilium}, true, true, []string{"load the node image into the engine", "docker load --quiet", "no space left on device"}},
 		{"interrupted", interrupted, whole, "", []spec.Scenario{cilium}, false, false, []string{ErrInterrupted.Error()}},
@@ -495,6 +550,9 @@ func TestUnpackDirectory(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "cilium.tar"), tarOf(t, "manifest.json", manifest), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(dir, "deviations.txt"), []byte("built elsewhere\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	saveChart(t, dir, "cilium", "1.20.2")
 	engine(t, "", images)
 	l := &lab{show: quiet(t), planes: map[string]plane{}}
@@ -510,10 +568,13 @@ func TestUnpackDirectory(t *testing.T) {
 		t.Errorf("workload %+v, %v", l.echo, err)
 	}
 	p := l.planes["cilium"]
-	if p.names["operator"] != "localhost/service-dataplane/cilium-operator:v1.20.2-0" || p.images["operator"].ID != "sha256:2" || len(p.archives) != 1 || p.chart.Chart == nil {
+	if p.Names["operator"] != "localhost/service-dataplane/cilium-operator:v1.20.2-0" || p.Images["operator"].ID != "sha256:2" || len(p.archives) != 1 || p.Chart.Chart == nil {
 		t.Errorf("plane %+v", p)
 	}
-	if err := l.unpack(t.Context(), options.Scenarios); !errors.Is(err, ErrHost) || !strings.Contains(err.Error(), "scenario cilium-1-19 needs: Cilium 1.19.8") {
+	if len(p.Deviations) != 2 || p.Deviations[1] != "built elsewhere" {
+		t.Errorf("deviations %q", p.Deviations)
+	}
+	if err := l.unpack(t.Context(), options.Scenarios); !errors.Is(err, ErrHost) || !strings.Contains(err.Error(), "scenario cilium-1-19 needs: cilium 1.19.8") || !strings.Contains(err.Error(), "scenario calico-ebpf needs: tigera-operator v3.31.7") {
 		t.Errorf("a version that is not there: %v", err)
 	}
 }

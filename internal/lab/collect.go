@@ -17,6 +17,7 @@ import (
 	"service-dataplane/internal/probe"
 	"service-dataplane/internal/spec"
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/calico"
 	"service-dataplane/pkg/collect/cilium"
 	"service-dataplane/pkg/collect/conntrack"
 	"service-dataplane/pkg/collect/iptables"
@@ -27,17 +28,30 @@ import (
 // collect captures what the API server holds and the state of every node.
 // Nodes are asked side by side; on one node commands follow each other.
 func (l *lab) collect(ctx context.Context, c *cluster.Cluster, scenario spec.Scenario, recorder *capture.Recorder) error {
+	refusal := l.Experiment.Spec.Refusal != nil
 	api := capture.API(c.API.CoreV1().RESTClient())
-	if err := recorder.Run(ctx, "cluster", api, objects(scenario)...); err != nil {
+	all := objects(scenario)
+	if refusal {
+		logs, err := operatorLogs(ctx, c)
+		if err != nil {
+			return err
+		}
+		all = append(all, logs...)
+	}
+	if err := recorder.Run(ctx, "cluster", api, all...); err != nil {
 		return err
 	}
 	proxies, err := proxyPods(ctx, c)
 	if err != nil {
 		return err
 	}
-	commands, err := l.nodeCommands(ctx, c)
-	if err != nil {
-		return err
+	commands := nodeCommands()
+	if !refusal {
+		tracked, err := l.tracked(ctx, c)
+		if err != nil {
+			return err
+		}
+		commands = append(tracked, commands...)
 	}
 	failed := make(chan error, len(c.Nodes))
 	for _, node := range c.Nodes {
@@ -50,16 +64,15 @@ func (l *lab) collect(ctx context.Context, c *cluster.Cluster, scenario spec.Sce
 						return err
 					}
 				}
-				all := commands
-				if scenario.Spec.DataPlane.Cilium != nil {
-					agent, err := dataplane.AgentContainer(ctx, node)
-					if err != nil {
+				var own []collect.Command
+				if !refusal {
+					var err error
+					if own, err = agentCommands(ctx, node, scenario.Spec.DataPlane); err != nil {
 						return fmt.Errorf("%s: %w", node.Role, err)
 					}
-					// First: its entries of closed connections expire too.
-					all = append(cilium.Commands(agent, dataplane.CgroupRoot), commands...)
 				}
-				return recorder.Run(ctx, node.Role, node.RunAll, all...)
+				// First what tracks connections: closed ones expire.
+				return recorder.Run(ctx, node.Role, node.RunAll, append(own, commands...)...)
 			}()
 		}()
 	}
@@ -70,6 +83,19 @@ func (l *lab) collect(ctx context.Context, c *cluster.Cluster, scenario spec.Sce
 		l.show.Note("%s: not captured: %s%s", record.File, record.Error, record.Stderr)
 	}
 	return err
+}
+
+// agentCommands ask what a data plane runs on every node.
+func agentCommands(ctx context.Context, node cluster.Node, of spec.DataPlane) ([]collect.Command, error) {
+	switch {
+	case of.Cilium != nil:
+		agent, err := dataplane.AgentContainer(ctx, node, dataplane.CiliumAgent)
+		return cilium.Commands(agent, dataplane.CgroupRoot), err
+	case of.Calico != nil:
+		agent, err := dataplane.AgentContainer(ctx, node, dataplane.CalicoAgent)
+		return calico.Commands(agent), err
+	}
+	return nil, nil
 }
 
 // objects are the API objects that evidence is decoded from.
@@ -88,12 +114,35 @@ func objects(scenario spec.Scenario) []collect.Command {
 			capture.Get("cilium-daemonset.json", "/apis/apps/v1/namespaces/kube-system/daemonsets/cilium"),
 		)
 	}
+	if scenario.Spec.DataPlane.Calico != nil {
+		all = append(all,
+			capture.Get("tigerastatus.json", dataplane.TigeraStatusPath),
+			capture.Get("installation.json", dataplane.InstallationPath),
+			capture.Get("felixconfiguration.json", dataplane.FelixPath),
+			capture.GetOptional("calico-daemonset.json", "/apis/apps/v1/namespaces/"+dataplane.CalicoNamespace+"/daemonsets/calico-node"),
+		)
+	}
 	return all
 }
 
-// nodeCommands are the same on every node and in every scenario: what must not
-// be there is looked for where it could be.
-func (l *lab) nodeCommands(ctx context.Context, c *cluster.Cluster) ([]collect.Command, error) {
+// operatorLogs are the logs of the Tigera operator's pods, which tell the reason
+// of a refusal at length.
+func operatorLogs(ctx context.Context, c *cluster.Cluster) ([]collect.Command, error) {
+	pods, err := c.API.CoreV1().Pods(dataplane.OperatorNamespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var logs []collect.Command
+	for _, pod := range pods.Items {
+		uri := fmt.Sprintf("/api/v1/namespaces/%s/pods/%s/log", pod.Namespace, pod.Name)
+		logs = append(logs, capture.Get(fmt.Sprintf("operator-%d.log", len(logs)+1), uri))
+	}
+	return logs, nil
+}
+
+// tracked are the commands that list the connections to the Service which a node
+// tracks.
+func (l *lab) tracked(ctx context.Context, c *cluster.Cluster) ([]collect.Command, error) {
 	w := l.Experiment.Spec.Workload
 	targets, err := probe.FindTargets(ctx, c, w)
 	if err != nil {
@@ -103,10 +152,13 @@ func (l *lab) nodeCommands(ctx context.Context, c *cluster.Cluster) ([]collect.C
 	if err != nil {
 		return nil, fmt.Errorf("the Service %s/%s has no ClusterIP: %w", w.Namespace, w.Service, err)
 	}
-	// Connection tracking first: its entries of closed connections expire.
-	commands := conntrack.Commands(clusterIP, uint16(w.ClusterPort), uint16(w.NodePort))
-	commands = append(commands, iptables.Commands()...)
-	commands = append(commands, nftables.Commands()...)
+	return conntrack.Commands(clusterIP, uint16(w.ClusterPort), uint16(w.NodePort)), nil
+}
+
+// nodeCommands are the same on every node and in every scenario: what must not
+// be there is looked for where it could be.
+func nodeCommands() []collect.Command {
+	commands := append(iptables.Commands(), nftables.Commands()...)
 	commands = append(commands, ipvs.Commands()...)
 	return append(commands,
 		collect.Command{
@@ -117,7 +169,7 @@ func (l *lab) nodeCommands(ctx context.Context, c *cluster.Cluster) ([]collect.C
 		collect.Command{File: "processes.txt", Argv: []string{"ps", "-eo", "pid,comm,args"}},
 		collect.Command{File: "ip-addr.json", Argv: []string{"ip", "-j", "addr", "show"}},
 		collect.Command{File: "uname.txt", Argv: []string{"uname", "-r"}},
-	), nil
+	)
 }
 
 // proxyPods returns the kube-proxy pod of each node by the node's name.
@@ -196,7 +248,7 @@ func readTable(ctx context.Context, node cluster.Node, encoding string) (collect
 		}
 		return nftables.Decode(raw)
 	case cilium.Encoding:
-		agent, err := dataplane.AgentContainer(ctx, node)
+		agent, err := dataplane.AgentContainer(ctx, node, dataplane.CiliumAgent)
 		if err != nil {
 			return collect.ServiceTable{}, err
 		}
@@ -205,6 +257,16 @@ func readTable(ctx context.Context, node cluster.Node, encoding string) (collect
 			return collect.ServiceTable{}, err
 		}
 		return cilium.Decode(cilium.Raw{LB: raw})
+	case calico.Encoding:
+		agent, err := dataplane.AgentContainer(ctx, node, dataplane.CalicoAgent)
+		if err != nil {
+			return collect.ServiceTable{}, err
+		}
+		raw, err := output("crictl", "exec", agent, "calico-node", "-bpf", "nat", "dump", "--json")
+		if err != nil {
+			return collect.ServiceTable{}, err
+		}
+		return calico.Decode(calico.Raw{NAT: raw})
 	case "ipvs":
 		rows, err := output("cat", "/proc/net/ip_vs")
 		if err != nil {

@@ -36,6 +36,9 @@ func Derive(raw string, run results.Run) (Derived, error) {
 		return Derived{}, err
 	}
 	d := Derived{Evidence: e, Checks: check.Run(e, run.Scenario, run.Experiment), Files: map[string][]byte{}}
+	if run.Imported != nil {
+		d.Checks = check.NotRecorded(d.Checks, e.Problems)
+	}
 	for name, value := range map[string]any{
 		results.EvidenceFile:   document{e, d.Checks},
 		results.NormalizedFile: evidence.Normalize(e, d.Checks),
@@ -44,7 +47,11 @@ func Derive(raw string, run results.Run) (Derived, error) {
 			return Derived{}, err
 		}
 	}
-	d.Files[results.ReadmeFile], err = report.Scenario(run, e, d.Checks, files)
+	if run.Experiment.Spec.Refusal != nil {
+		d.Files[results.ReadmeFile], err = report.Refusal(run, e, d.Checks)
+	} else {
+		d.Files[results.ReadmeFile], err = report.Scenario(run, e, d.Checks, files)
+	}
 	return d, err
 }
 

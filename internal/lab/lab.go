@@ -18,7 +18,6 @@ import (
 	"service-dataplane/internal/imagebuild"
 	"service-dataplane/internal/nodeimage"
 	"service-dataplane/internal/progress"
-	"service-dataplane/internal/results"
 	"service-dataplane/internal/spec"
 	"service-dataplane/internal/workload"
 	"service-dataplane/pkg/collect"
@@ -78,9 +77,7 @@ type lab struct {
 
 // plane is a data plane that is ready to be installed.
 type plane struct {
-	chart  dataplane.Chart
-	images dataplane.Images
-	names  map[string]string // of the images in the nodes
+	dataplane.Prepared
 	// archives open the images in the form of docker save.
 	archives []func() (io.ReadCloser, error)
 }
@@ -118,7 +115,7 @@ func Run(ctx context.Context, options Options, show *progress.Reporter) (outcome
 		}
 		outcomes = append(outcomes, outcome)
 	}
-	return outcomes, l.index()
+	return outcomes, writeIndex(l.ResultsDir)
 }
 
 // outcomes finds a scenario's.
@@ -174,23 +171,24 @@ func (l *lab) prepare(ctx context.Context, runnable []spec.Scenario, skipped out
 	}
 	archives, unavailable := map[string]plane{}, map[string]string{}
 	for _, scenario := range runnable {
-		cilium := scenario.Spec.DataPlane.Cilium
-		if cilium == nil {
+		name, version := scenario.Spec.DataPlane.Chart()
+		if name == "" {
 			continue
 		}
-		p, ready := archives[cilium.Version]
-		if !ready && unavailable[cilium.Version] == "" {
+		key := name + " " + version
+		p, ready := archives[key]
+		if !ready && unavailable[key] == "" {
 			var err error
-			p, err = l.preparePlane(ctx, cilium.Version)
+			p, err = l.preparePlane(ctx, name, version)
 			switch {
 			case errors.Is(err, dataplane.ErrUnavailable) && context.Cause(ctx) == nil:
-				unavailable[cilium.Version] = err.Error()
+				unavailable[key] = err.Error()
 			case err != nil:
 				return skipped, err
 			}
-			archives[cilium.Version] = p
+			archives[key] = p
 		}
-		if reason := unavailable[cilium.Version]; reason != "" {
+		if reason := unavailable[key]; reason != "" {
 			name := scenario.Metadata.Name
 			reason += fmt.Sprintf("\n  → where a registry answers: runner bundle create --scenario %[1]s -o %[1]s.tar\n    then here: runner run --scenario %[1]s --bundle %[1]s.tar", name)
 			skipped = append(skipped, l.skip(scenario, reason))
@@ -212,27 +210,29 @@ func (l *lab) prepare(ctx context.Context, runnable []spec.Scenario, skipped out
 	}})
 }
 
-func (l *lab) preparePlane(ctx context.Context, version string) (plane, error) {
-	pinned, _ := l.Lock.Chart("cilium", version) // the scenario's version has been checked
+func (l *lab) preparePlane(ctx context.Context, name, version string) (plane, error) {
+	pinned, _ := l.Lock.Chart(name, version) // the scenario's version has been checked
 	images, err := dataplane.Resolve(ctx, l.ImageSource, l.Repo, pinned, l.show)
 	if err != nil {
 		return plane{}, err
 	}
 	for _, part := range slices.Sorted(maps.Keys(images)) {
-		l.show.Note("Cilium %s image %s (%s, %d MB)", part, images[part].Reference, images[part].Origin, images[part].Bytes/1e6)
+		l.show.Note("%s %s image %s (%s, %d MB)", name, part, images[part].Reference, images[part].Origin, images[part].Bytes/1e6)
 	}
-	archive := filepath.Join(l.WorkDir, "cilium-"+version+".tar")
+	archive := filepath.Join(l.WorkDir, name+"-"+version+".tar")
 	open := func() (io.ReadCloser, error) { return os.Open(archive) }
-	p := plane{images: images, names: images.InNodes(pinned), archives: []func() (io.ReadCloser, error){open}}
-	return p, l.show.Run(ctx,
-		progress.Step{Name: "load the Cilium chart", Run: func(ctx context.Context) (err error) {
-			p.chart, err = dataplane.LoadChart(ctx, l.Repo, l.WorkDir, pinned)
+	p := plane{archives: []func() (io.ReadCloser, error){open}}
+	p.Images, p.Names = images, images.InNodes()
+	err = l.show.Run(ctx,
+		progress.Step{Name: "load chart " + name, Run: func(ctx context.Context) (err error) {
+			p.Chart, err = dataplane.LoadChart(ctx, l.Repo, l.WorkDir, pinned)
 			return err
 		}},
-		progress.Step{Name: "save the Cilium images", Run: func(ctx context.Context) error {
-			return images.Save(ctx, pinned, archive)
+		progress.Step{Name: "save the images of " + name, Run: func(ctx context.Context) error {
+			return images.Save(ctx, archive)
 		}},
 	)
+	return p, err
 }
 
 func (l *lab) skip(scenario spec.Scenario, reason string) Outcome {
@@ -241,16 +241,6 @@ func (l *lab) skip(scenario spec.Scenario, reason string) Outcome {
 		Scenario: scenario.Metadata.Name, Experiment: l.Experiment.Metadata.Name,
 		Verdict: collect.Skip, Reason: reason,
 	}
-}
-
-// index renders results/README.md from all result directories there are.
-func (l *lab) index() error {
-	page, err := Index(l.ResultsDir)
-	if err != nil {
-		return err
-	}
-	_, err = replaceFiles(map[string][]byte{filepath.Join(l.ResultsDir, results.ReadmeFile): page})
-	return err
 }
 
 // since rounds to what a reader can use.

@@ -20,9 +20,13 @@ import (
 )
 
 func (l *lab) provenance(ctx context.Context, scenario spec.Scenario, installed *dataplane.Installed, start time.Time, timings []progress.Timing) (results.Run, error) {
-	chart, err := loader.Load(filepath.Join(l.Repo, l.Experiment.Spec.Workload.Chart))
-	if err != nil {
-		return results.Run{}, err
+	var image results.WorkloadImage
+	if l.Experiment.Spec.Refusal == nil {
+		chart, err := loader.Load(filepath.Join(l.Repo, l.Experiment.Spec.Workload.Chart))
+		if err != nil {
+			return results.Run{}, err
+		}
+		image = results.WorkloadImage{Reference: l.echo.Reference, Chart: chart.Name() + "-" + chart.Metadata.Version}
 	}
 	config, err := cluster.KindConfig(scenario, l.facts.CgroupVersion != "v2")
 	if err != nil {
@@ -35,7 +39,7 @@ func (l *lab) provenance(ctx context.Context, scenario spec.Scenario, installed 
 		Host:       l.facts,
 		Image:      l.image,
 		DataPlane:  installed,
-		Workload:   results.WorkloadImage{Reference: l.echo.Reference, Chart: chart.Name() + "-" + chart.Metadata.Version},
+		Workload:   image,
 		KindConfig: string(config),
 		Scenario:   scenario,
 		Experiment: l.Experiment,

@@ -43,20 +43,9 @@ func (l *lab) run(ctx context.Context, scenario spec.Scenario) (outcome Outcome,
 		return Outcome{}, err
 	}
 	var derived Derived
-	err = l.show.Run(ctx, progress.Step{Name: "decode, check, write results", Run: func(context.Context) error {
-		if err := recorder.WriteIndex(); err != nil {
-			return err
-		}
-		if derived, err = Derive(draft.Raw(), record); err != nil {
-			return err
-		}
-		if derived.Files[results.RunFile], err = results.MarshalRun(record); err != nil {
-			return err
-		}
-		if err := draft.Write(derived.Files); err != nil {
-			return err
-		}
-		return draft.Commit()
+	err = l.show.Run(ctx, progress.Step{Name: "decode, check, write results", Run: func(context.Context) (err error) {
+		derived, err = finish(draft, recorder, record)
+		return err
 	}})
 	if err != nil {
 		return Outcome{}, err
@@ -84,10 +73,13 @@ func (l *lab) observe(ctx context.Context, scenario spec.Scenario, recorder *cap
 	if err := l.show.Run(ctx, progress.Step{Name: "create cluster " + c.Name, Run: c.Create}); err != nil {
 		return nil, err
 	}
-	if scenario.Spec.DataPlane.Cilium == nil {
+	if l.Experiment.Spec.Refusal != nil {
+		return l.observeRefusal(ctx, c, scenario, recorder)
+	}
+	if name, _ := scenario.Spec.DataPlane.Chart(); name == "" {
 		err = l.show.Run(ctx, progress.Step{Name: "set up the pod network", Run: c.PodNetwork})
 	} else {
-		installed, err = l.installCilium(ctx, c, scenario)
+		installed, err = l.install(ctx, c, scenario)
 	}
 	if err != nil {
 		return nil, err
@@ -118,10 +110,12 @@ func (l *lab) observe(ctx context.Context, scenario spec.Scenario, recorder *cap
 	)
 }
 
-// installCilium makes Cilium the cluster's data plane, or its pod network only:
-// the scenario's values decide.
-func (l *lab) installCilium(ctx context.Context, c *cluster.Cluster, scenario spec.Scenario) (*dataplane.Installed, error) {
+// install makes a data plane the cluster's pod network, and what implements
+// Services where the scenario's values say so.
+func (l *lab) install(ctx context.Context, c *cluster.Cluster, scenario spec.Scenario) (*dataplane.Installed, error) {
 	prepared := l.planes[scenario.Metadata.Name]
+	name, version := scenario.Spec.DataPlane.Chart()
+	plane := dataplane.New(scenario.Spec.DataPlane, prepared.Prepared, l.facts.MissingCapabilities)
 	var installed dataplane.Installed
 	err := l.show.Run(ctx,
 		progress.Step{Name: "check that no node shares its cgroups", Run: func(ctx context.Context) error {
@@ -134,30 +128,27 @@ func (l *lab) installCilium(ctx context.Context, c *cluster.Cluster, scenario sp
 			}
 			return err
 		}},
-		progress.Step{Name: "load the Cilium images into the nodes", Run: func(ctx context.Context) error {
-			for _, archive := range prepared.archives {
-				if err := c.LoadImage(ctx, archive, spec.Roles...); err != nil {
-					return err
-				}
-			}
-			return nil
-		}},
-		progress.Step{Name: "install Cilium " + scenario.Spec.DataPlane.Cilium.Version, Run: func(ctx context.Context) error {
-			address, err := c.NodeAddress(ctx, spec.Roles[0])
-			if err != nil {
-				return err
-			}
-			installed, err = dataplane.Cilium{
-				Spec: *scenario.Spec.DataPlane.Cilium, Chart: prepared.chart, Images: prepared.images, Names: prepared.names,
-				MissingCapabilities: l.facts.MissingCapabilities,
-			}.Install(ctx, c, address.String())
+		loadImages(c, name, prepared),
+		progress.Step{Name: fmt.Sprintf("install chart %s %s", name, version), Run: func(ctx context.Context) (err error) {
+			installed, err = plane.Install(ctx, c)
 			return err
 		}},
-		progress.Step{Name: "wait for the agents", Run: func(ctx context.Context) error {
-			return dataplane.WaitCilium(ctx, c, l.show)
+		progress.Step{Name: "wait until it says that it works", Run: func(ctx context.Context) error {
+			return plane.Wait(ctx, c, l.show)
 		}},
 	)
 	return &installed, err
+}
+
+func loadImages(c *cluster.Cluster, name string, of plane) progress.Step {
+	return progress.Step{Name: "load the images of " + name + " into the nodes", Run: func(ctx context.Context) error {
+		for _, archive := range of.archives {
+			if err := c.LoadImage(ctx, archive, spec.Roles...); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
 }
 
 func workerRoles(w spec.Workload) []string {

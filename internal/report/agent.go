@@ -2,7 +2,6 @@ package report
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -11,34 +10,8 @@ import (
 	"service-dataplane/pkg/collect"
 )
 
-// hasAgents says whether Cilium was to be there.
-func hasAgents(e collect.Evidence) bool {
-	return e.Mode.Agent.Ref.File != "" || slices.ContainsFunc(e.Mode.Nodes, func(n collect.NodeMode) bool { return n.Agent != nil })
-}
-
-// replaced says whether the agent of a node says that it implements Services in
-// kube-proxy's place.
-func replaced(e collect.Evidence, node string) bool {
-	a := agentOn(e, node)
-	return a != nil && a.KubeProxyReplacement.Value == "True"
-}
-
-func agentOn(e collect.Evidence, node string) *collect.AgentMode {
-	for _, n := range e.Mode.Nodes {
-		if n.Node == node {
-			return n.Agent
-		}
-	}
-	return nil
-}
-
-// statement is one thing an agent says, or that is said of its node.
-type statement struct {
-	name string
-	collect.Observation
-}
-
-func statements(n collect.NodeMode) []statement {
+// agentStatements are what an agent says of itself, and what is said of its node.
+func agentStatements(n collect.NodeMode) []statement {
 	var a collect.AgentMode
 	if n.Agent != nil {
 		a = *n.Agent
@@ -62,67 +35,8 @@ func writeAgents(d *document, e collect.Evidence, clientNode string, raw fs.FS) 
 	} else {
 		d.paragraph("Declared in the ConfigMap `kube-system/cilium-config`: %s (%s). What the agent of each node says of itself:", code(declared.Ref.Line.Text), link(declared.Ref))
 	}
-	head := []string{"Node"}
-	var rows [][]string
-	for i, n := range e.Mode.Nodes {
-		row := []string{escape(n.Node)}
-		for _, s := range statements(n) {
-			if i == 0 {
-				head = append(head, s.name)
-			}
-			row = append(row, stated(s))
-		}
-		rows = append(rows, row)
-	}
-	d.table(head, rows)
-	writeStatements(d, e.Mode.Nodes, clientNode)
+	writeStatements(d, e.Mode.Nodes, clientNode, agentStatements)
 	return writeSocketLBKey(d, e, raw)
-}
-
-// stated is a value that leads to its line.
-func stated(s statement) string {
-	text := code(s.Value)
-	switch {
-	case s.Value == "" && s.Ref.File == "":
-		return "not asked"
-	case s.Value == "":
-		text = "does not say"
-	case s.Value == collect.Absent && s.name == "Health":
-		text = "off"
-	case s.Value == collect.Absent:
-		text = "none"
-	}
-	return fmt.Sprintf("[%s](%s)", text, target(s.Ref))
-}
-
-// writeStatements quotes one agent whole, the one of the client's node, and
-// what the others say otherwise.
-func writeStatements(d *document, nodes []collect.NodeMode, clientNode string) {
-	if len(nodes) == 0 {
-		return
-	}
-	lines := func(n collect.NodeMode) []quoted {
-		var all []quoted
-		for _, s := range statements(n) {
-			for _, text := range quoteOf(s.Observation) {
-				all = append(all, quoted{Line: collect.Line{Text: text}, key: s.name + s.Value})
-			}
-		}
-		return all
-	}
-	whole := nodes[max(0, slices.IndexFunc(nodes, func(n collect.NodeMode) bool { return n.Node == clientNode }))]
-	var texts []string
-	for _, l := range lines(whole) {
-		texts = append(texts, l.Text)
-	}
-	if len(texts) > 0 {
-		d.fence(texts)
-	}
-	for _, n := range nodes {
-		if n.Node != whole.Node {
-			writeDifference(d, "statement", whole.Node, n.Node, lines(whole), lines(n))
-		}
-	}
 }
 
 // socketLBKey is the setting of socket LB in the agent's ConfigMap.
@@ -150,10 +64,7 @@ func writeSocketLBKey(d *document, e collect.Evidence, raw fs.FS) error {
 
 // configured is a value of Cilium's ConfigMap; "" where it has none.
 func configured(raw fs.FS, key string) (string, error) {
-	data, err := fs.ReadFile(raw, evidence.CiliumConfigFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
+	data, err := optional(raw, evidence.CiliumConfigFile)
 	if err != nil {
 		return "", err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"service-dataplane/internal/spec"
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/calico"
 	"service-dataplane/pkg/collect/cilium"
 )
 
@@ -36,16 +37,20 @@ func answer(e collect.Evidence) string {
 
 // manner is how, as far as connections and kernel state show it.
 func manner(e collect.Evidence) string {
-	text := fmt.Sprintf("Selection of a backend: %s. Source address a backend sees: %s via ClusterIP", selection(e), dash(seen(e, false)))
-	if pods, outside := seen(e, true, spec.FromClient), seen(e, true, spec.FromHost); differ(pods, outside) {
-		text += fmt.Sprintf("; via NodePort %s from a pod, and from outside %s.", escape(pods), escape(outside))
-	} else {
-		text += fmt.Sprintf(", %s via NodePort.", dash(seen(e, true)))
+	text := fmt.Sprintf("Selection of a backend: %s.", selection(e))
+	service, node := seen(e, false), seen(e, true)
+	if service != "" || node != "" {
+		text += fmt.Sprintf(" Source address a backend sees: %s via ClusterIP", dash(service))
+		if pods, outside := seen(e, true, spec.FromClient), seen(e, true, spec.FromHost); differ(pods, outside) {
+			text += fmt.Sprintf("; via NodePort %s from a pod, and from outside %s.", escape(pods), escape(outside))
+		} else {
+			text += fmt.Sprintf(", %s via NodePort.", dash(node))
+		}
 	}
-	pods, outside := inWords(translation(e, spec.FromClient)), inWords(translation(e, spec.FromHost))
-	switch at := inWords(translation(e)); {
-	case at != "":
-		text += fmt.Sprintf(" The destination is translated %s.", at)
+	pods, outside := inWords(e, spec.FromClient), inWords(e, spec.FromHost)
+	switch at := translation(e); {
+	case at == onPackets || at == inSocket:
+		text += fmt.Sprintf(" The destination is translated %s.", placeInWords(at))
 	case pods != "" && outside != "":
 		text += fmt.Sprintf(" The destination of a pod's connection is translated %s; that of one from outside %s.", pods, outside)
 	}
@@ -55,8 +60,17 @@ func manner(e collect.Evidence) string {
 // differ says whether both are known and not the same.
 func differ(a, b string) bool { return a != "" && b != "" && a != b }
 
-// inWords is a place of translation; "" where it is not one place.
-func inWords(place string) string {
+// inWords is where a prober's connections are translated; "" where that is not
+// one place for each way to dial the Service.
+func inWords(e collect.Evidence, from string) string {
+	service, node := translatedVia(e, false, from), translatedVia(e, true, from)
+	if differ(service, node) && placeInWords(service) != "" && placeInWords(node) != "" {
+		return fmt.Sprintf("via ClusterIP %s, and via NodePort %s", placeInWords(service), placeInWords(node))
+	}
+	return placeInWords(translation(e, from))
+}
+
+func placeInWords(place string) string {
 	switch place {
 	case onPackets:
 		return "on the packets, below the socket"
@@ -88,10 +102,10 @@ func holders(e collect.Evidence, s collect.NodeState) string {
 
 func holder(e collect.Evidence, s collect.NodeState, encoding string) string {
 	switch {
-	case encoding == cilium.Encoding && replaced(e, s.Node):
-		return "Cilium in kube-proxy's place (eBPF)"
-	case encoding == cilium.Encoding:
-		return "Cilium (eBPF)"
+	case replaced(e, encoding, s.Node):
+		return maker(encoding) + " in kube-proxy's place (eBPF)"
+	case maker(encoding) != "":
+		return maker(encoding) + " (eBPF)"
 	case encoding == "iptables" && s.LiveIptables != "":
 		return fmt.Sprintf("iptables (back end %s)", escape(s.LiveIptables))
 	}
@@ -114,9 +128,14 @@ func kinds(found []collect.Frontend) string {
 	return escape(strings.Join(distinct(names), ", "))
 }
 
-// beside tells of Cilium's maps where they have a part of the Service and
-// another encoding has it whole, and who translated what went that way.
+// beside tells of the maps of Cilium or Calico where they have a part of the
+// Service and another encoding has it whole, and who translated what went that
+// way.
 func beside(e collect.Evidence) string {
+	return besideIn(e, cilium.Encoding, collect.TrackedByCilium) + besideIn(e, calico.Encoding, collect.TrackedByCalico)
+}
+
+func besideIn(e collect.Evidence, encoding, tracker string) string {
 	part := func(s collect.NodeState) string {
 		text, whole := "", false
 		for _, t := range kernelTables(s) {
@@ -124,7 +143,7 @@ func beside(e collect.Evidence) string {
 			case len(found) == 0:
 			case entire(found, e.Objects.Service):
 				whole = true
-			case t.Encoding == cilium.Encoding:
+			case t.Encoding == encoding:
 				text = kinds(found)
 			}
 		}
@@ -133,34 +152,34 @@ func beside(e collect.Evidence) string {
 		}
 		return text
 	}
-	text := ""
+	text, by := "", maker(encoding)
 	for _, group := range perNode(e.Kernel, part) {
 		if group.value != "" {
-			text += fmt.Sprintf(" Cilium's maps hold the Service's %s too (%s).", group.value, escape(strings.Join(group.nodes, ", ")))
+			text += fmt.Sprintf(" %s's maps hold the Service's %s too (%s).", by, group.value, escape(strings.Join(group.nodes, ", ")))
 		}
 	}
 	if text == "" {
 		return ""
 	}
-	byCilium, all := 0, 0
+	own, all := 0, 0
 	for _, s := range e.Kernel {
 		for _, t := range s.Translations {
 			if !t.Backend.IsValid() || !isClusterIP(e.Objects.Service, t.Destination) {
 				continue
 			}
 			all += t.Count
-			if t.Tracker == collect.TrackedByCilium {
-				byCilium += t.Count
+			if t.Tracker == tracker {
+				own += t.Count
 			}
 		}
 	}
 	switch {
-	case byCilium == 0:
+	case own == 0:
 		return text
-	case byCilium == all:
-		return text + fmt.Sprintf(" **All %s to the ClusterIP were translated by Cilium, none by the kernel's own NAT.**", plural(all, "tracked connection"))
+	case own == all:
+		return text + fmt.Sprintf(" **All %s to the ClusterIP were translated by %s, none by the kernel's own NAT.**", plural(all, "tracked connection"), by)
 	}
-	return text + fmt.Sprintf(" **Of %s to the ClusterIP, %d were translated by Cilium.**", plural(all, "tracked connection"), byCilium)
+	return text + fmt.Sprintf(" **Of %s to the ClusterIP, %d were translated by %s.**", plural(all, "tracked connection"), own, by)
 }
 
 // group is a value and the nodes that have it.

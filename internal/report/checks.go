@@ -57,9 +57,9 @@ func codes(all []string) string {
 // mostFindings shown of one check; evidence.json has them all.
 const mostFindings = 10
 
-// writeChecks is the section of a page.
-func writeChecks(d *document, checks []collect.Check) {
-	d.heading(2, "5 Checks")
+// writeChecks is a section of a page.
+func writeChecks(d *document, heading string, checks []collect.Check) {
+	d.heading(2, "%s", heading)
 	var rows [][]string
 	for _, c := range checks {
 		verdict := escape(string(c.Verdict))

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -12,6 +10,7 @@ import (
 	"service-dataplane/internal/spec"
 	"service-dataplane/pkg/collect"
 	"service-dataplane/pkg/collect/cilium"
+	"service-dataplane/pkg/collect/traffic"
 )
 
 // ciliumPath is the way of a connection under Cilium: through connect(2) of a
@@ -59,48 +58,44 @@ func picked(frontends []collect.Frontend) string {
 // socketHooks are the programs of socket LB at the root of a node's cgroups, or
 // none where it is off.
 func socketHooks(raw fs.FS, node string) ([]quoted, error) {
-	data, err := fs.ReadFile(raw, path.Join(node, cilium.CgroupFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	programs, err := cilium.DecodeAttached(data)
-	if err != nil {
-		return nil, nil // not decoded, and so not quoted
-	}
-	var hooks []quoted
-	for _, p := range programs {
-		if strings.HasPrefix(p.Name, "cil_sock") {
-			// The kernel numbers programs anew on every node.
-			hooks = append(hooks, quoted{Line: p.Line, key: p.Cgroup + p.AttachType + p.Name})
-		}
-	}
-	return hooks, nil
+	return attached(raw, path.Join(node, cilium.CgroupFile), cilium.DecodeAttached, func(p cilium.Program) (quoted, bool) {
+		return quoted{Line: p.Line, key: p.Cgroup + p.AttachType + p.Name}, strings.HasPrefix(p.Name, "cil_sock")
+	})
 }
 
 // atSocket tells what connect(2) does, with a connection that was made here.
 func atSocket(e collect.Evidence, node string) string {
 	text := "Socket: connect(2) of a process on the node, in a pod or not, runs a program at the root of the node's cgroups. `cil_sock4_connect` puts a backend's address in the place of the one that was dialled, so that no packet carries the Service's; `cil_sock4_getpeername` gives the application the dialled one back."
+	p, a, ok := translatedInSocket(e, node)
+	if !ok {
+		return text
+	}
+	return text + fmt.Sprintf(" Connection %d of %s dialled %s and went to %s (%s).", a.Sequence, code(p.Name), code(a.DialedAddress.String()), code(a.KernelRemote.String()), link(connectionRef(p, a)))
+}
+
+// translatedInSocket is a connection that connect(2) translated on a node.
+func translatedInSocket(e collect.Evidence, node string) (collect.EntryPoint, traffic.Attempt, bool) {
 	for _, p := range e.Traffic {
 		if p.From != spec.FromClient || p.EntryNode != node {
 			continue
 		}
 		for _, a := range p.Attempts {
 			if translatedAt(e, a) == inSocket {
-				ref := collect.Ref{File: p.File, Line: collect.Line{Number: a.Sequence}}
-				return text + fmt.Sprintf(" Connection %d of %s dialled %s and went to %s (%s).", a.Sequence, code(p.Name), code(a.DialedAddress.String()), code(a.KernelRemote.String()), link(ref))
+				return p, a, true
 			}
 		}
 	}
-	return text
+	return collect.EntryPoint{}, traffic.Attempt{}, false
+}
+
+func connectionRef(p collect.EntryPoint, a traffic.Attempt) collect.Ref {
+	return collect.Ref{File: p.File, Line: collect.Line{Number: a.Sequence}}
 }
 
 // inPacket tells which packets are translated, and quotes how the programs that
 // do it are attached.
 func inPacket(e collect.Evidence, node string, frontends []collect.Frontend) stage {
-	agent := agentOn(e, node)
+	agent := modeOn(e, node).Agent
 	if agent == nil || agent.AttachMode.Value == "" {
 		return stage{}
 	}
@@ -125,7 +120,7 @@ func mapRows(frontends []collect.Frontend) []quoted {
 			rows = append(rows, mapRow(f, b.Line))
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b quoted) int { return cmp.Compare(a.Number, b.Number) })
+	inFile(rows)
 	return rows
 }
 
@@ -155,15 +150,11 @@ func entry(line collect.Line) (key, value string) {
 // trackedByCilium quotes an SVC entry of each kind, and the OUT entry of the
 // same connection behind it.
 func trackedByCilium(raw fs.FS, state collect.NodeState) ([]quoted, error) {
-	var flows []cilium.Flow
-	data, err := fs.ReadFile(raw, path.Join(state.Node, cilium.ConntrackFile))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
+	data, err := optional(raw, path.Join(state.Node, cilium.ConntrackFile))
+	if err != nil {
 		return nil, err
-	default:
-		flows, _ = cilium.DecodeConntrack(data) // the decoder has said so
 	}
+	flows, _ := cilium.DecodeConntrack(data) // the decoder has said so
 	var rows []quoted
 	for _, t := range state.Translations {
 		if t.Tracker != collect.TrackedByCilium {
@@ -180,6 +171,6 @@ func trackedByCilium(raw fs.FS, state collect.NodeState) ([]quoted, error) {
 			}
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b quoted) int { return cmp.Compare(a.Number, b.Number) })
+	inFile(rows)
 	return rows, nil
 }

@@ -69,6 +69,10 @@ func (f *fixture) withoutProxy() {
 	f.file(evidence.ConfigMapFile, "")
 	f.e.Mode.Declared = f.observed(evidence.ConfigMapFile, collect.Absent, 0, notFound)
 	f.e.Mode.KubeProxy = f.observed(evidence.DaemonSetFile, collect.Absent, 0, notFound)
+	f.withoutProxyPods()
+}
+
+func (f *fixture) withoutProxyPods() {
 	for i := range f.e.Mode.Nodes {
 		n := &f.e.Mode.Nodes[i]
 		n.ProxyMode = f.observed(n.Node+"/proxyMode.txt", collect.Absent, 0, "curl: (7) Failed to connect to 127.0.0.1 port 10249")

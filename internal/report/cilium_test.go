@@ -1,9 +1,7 @@
 package report
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"net/netip"
 	"slices"
 	"strings"
@@ -149,19 +147,33 @@ func TestModeOfANode(t *testing.T) {
 			Agent:     &collect.AgentMode{KubeProxyReplacement: collect.Observation{Value: replacement}},
 		}
 	}
+	proxy := func(mode string) collect.NodeMode {
+		return collect.NodeMode{ProxyMode: collect.Observation{Value: mode}}
+	}
+	none := collect.Mode{}
+	felix := func(bpf string) collect.Mode {
+		return collect.Mode{Calico: &collect.CalicoMode{BPF: collect.Observation{Value: bpf}}}
+	}
 	tests := []struct {
+		mode collect.Mode
 		node collect.NodeMode
 		want string
 	}{
-		{collect.NodeMode{ProxyMode: collect.Observation{Value: "ipvs"}}, "ipvs"},
-		{node(collect.Absent, "True"), "cilium (kube-proxy replacement)"},
-		{node("iptables", "True"), "cilium (kube-proxy replacement) and kube-proxy in mode iptables"},
-		{node("iptables", "False"), "iptables (cilium as pod network)"},
-		{node(collect.Absent, "False"), "no kube-proxy (cilium as pod network)"},
-		{node("iptables", ""), "iptables (cilium, not known what for)"},
+		{none, proxy("ipvs"), "ipvs"},
+		{none, node(collect.Absent, "True"), "cilium (kube-proxy replacement)"},
+		{none, node("iptables", "True"), "cilium (kube-proxy replacement) and kube-proxy in mode iptables"},
+		{none, node("iptables", "False"), "iptables (cilium as pod network)"},
+		{none, node(collect.Absent, "False"), "no kube-proxy (cilium as pod network)"},
+		{none, node("iptables", ""), "iptables (cilium, not known what for)"},
+		{felix(collect.Enabled), proxy(collect.Absent), "calico (kube-proxy replacement)"},
+		{felix(collect.Enabled), proxy("iptables"), "calico (kube-proxy replacement) and kube-proxy in mode iptables"},
+		{felix(collect.Disabled), proxy("nftables"), "nftables (calico as pod network)"},
+		{felix(collect.Disabled), proxy(collect.Absent), "no kube-proxy (calico as pod network)"},
+		{felix(""), proxy("iptables"), "iptables (calico, not known what for)"},
+		{collect.Mode{}, collect.NodeMode{}, ""},
 	}
 	for _, test := range tests {
-		if got := modeOf(test.node); got != test.want {
+		if got := modeOf(test.mode, test.node); got != test.want {
 			t.Errorf("mode = %q, want %q", got, test.want)
 		}
 	}
@@ -204,11 +216,11 @@ func TestLeftovers(t *testing.T) {
 	f := newFixture(t, "cilium")
 	const chain = ":KUBE-KUBELET-CANARY - [0:0]\n"
 	dump := string(f.raw["worker/iptables-nft-save.txt"].Data)
-	f.file("worker/iptables-nft-save.txt", strings.Replace(dump, chain, chain+":KUBE-SERVICES - [0:0]\n", 1))
+	f.file("worker/iptables-nft-save.txt", strings.Replace(dump, chain, chain+":KUBE-SERVICES - [0:0]\n:KUBE-OTHER - [0:0]\n", 1))
 	page := f.page()
 	for _, want := range []string{
 		"What iptables still holds (control-plane, worker2) is no Service's, and so no finding: kubelet's `KUBE-FIREWALL`, `KUBE-IPTABLES-HINT`, `KUBE-KUBELET-CANARY`, 10 chains `CILIUM_*` of the agent's own, 40 rules in all",
-		"What iptables still holds (worker) is no Service's, and so no finding: kubelet's `KUBE-FIREWALL`, `KUBE-IPTABLES-HINT`, `KUBE-KUBELET-CANARY`, 10 chains `CILIUM_*` of the agent's own, beside them `KUBE-SERVICES`, 40 rules in all",
+		"What iptables still holds (worker) is no Service's, and so no finding: kubelet's `KUBE-FIREWALL`, `KUBE-IPTABLES-HINT`, `KUBE-KUBELET-CANARY`, a former kube-proxy's `KUBE-SERVICES`, 10 chains `CILIUM_*` of the agent's own, beside them `KUBE-OTHER`, 40 rules in all; `KUBE-` in 10 lines says nothing of Services",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
@@ -223,16 +235,7 @@ func TestLeftovers(t *testing.T) {
 // TestFilesOfCiliumThatCannotBeRead: what is not there is left out, what is
 // there and cannot be read is an error.
 func TestFilesOfCiliumThatCannotBeRead(t *testing.T) {
-	for _, file := range []string{
-		"cluster/cilium-config.json", "worker/" + cilium.CgroupFile, "worker2/" + cilium.ConntrackFile, "control-plane/iptables-nft-save.txt",
-	} {
-		f := newFixture(t, "cilium")
-		if _, err := Scenario(f.run, f.e, f.checks, brokenFS{f.raw, file}); !errors.Is(err, fs.ErrPermission) {
-			t.Errorf("%s: error = %v, want %v", file, err, fs.ErrPermission)
-		}
-		delete(f.raw, file)
-		f.page()
-	}
+	unreadable(t, "cilium", "cluster/cilium-config.json", "worker/"+cilium.CgroupFile, "worker2/"+cilium.ConntrackFile, "control-plane/iptables-nft-save.txt")
 	f := newFixture(t, "cilium")
 	f.file("worker2/"+cilium.CgroupFile, "bpftool: not found\n")
 	f.file("worker2/"+cilium.ConntrackFile, "no such map\n")

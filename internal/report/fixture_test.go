@@ -55,6 +55,9 @@ func newFixture(t *testing.T, scenario string) *fixture {
 	case "cilium-kube-proxy":
 		mode = "iptables"
 		f.run.Scenario.Metadata.Title = "Cilium as pod network, kube-proxy in mode iptables"
+	case "calico-ebpf":
+		mode = "iptables"
+		f.run.Scenario.Metadata.Title = "Calico without kube-proxy"
 	}
 	f.run.Scenario.Spec.Cluster = spec.ClusterSpec{PodSubnet: "10.244.0.0/16", ServiceSubnet: "10.96.0.0/16", CNI: "ptp"}
 	f.run.Experiment.Metadata = spec.Metadata{Name: "service-path", Title: "The path of a connection to a Service"}
@@ -102,9 +105,15 @@ func newFixture(t *testing.T, scenario string) *fixture {
 		f.e.Kernel = append(f.e.Kernel, f.state(scenario, role))
 	}
 	f.file("cluster/kube-proxy-configmap.json", "{}")
+	if scenario == "calico-ebpf" {
+		f.calicoAddresses()
+	}
 	f.traffic()
-	if strings.HasPrefix(scenario, "cilium") {
+	switch {
+	case strings.HasPrefix(scenario, "cilium"):
 		f.installCilium(scenario == "cilium")
+	case scenario == "calico-ebpf":
+		f.installCalico()
 	}
 	f.checks = []collect.Check{
 		{ID: "mode.actual", Statement: "On every node kube-proxy runs in the mode of the scenario.", Verdict: collect.Pass, Findings: []collect.Finding{
@@ -135,7 +144,7 @@ func (f *fixture) state(scenario, role string) collect.NodeState {
 	var err error
 	file := ""
 	switch scenario {
-	case "cilium":
+	case "cilium", "calico-ebpf":
 		return s
 	case "iptables", "cilium-kube-proxy":
 		s.LiveIptables = iptables.LiveNFT

@@ -37,9 +37,13 @@ func Index(runs []IndexEntry) []byte {
 		of := slices.DeleteFunc(slices.Clone(runs), func(r IndexEntry) bool { return r.Evidence.Experiment != name })
 		writeExperiment(&d, name, of)
 	}
+	calico := ""
+	if slices.ContainsFunc(runs, func(r IndexEntry) bool { return hasCalico(r.Evidence) }) {
+		calico = "; where Calico is, what its Felix is configured to"
+	}
 	d.heading(2, "How to read and re-check")
 	d.list([]string{
-		"**Mode** is what each kube-proxy answers at `/proxyMode` and, where Cilium is installed, what its agents say of replacing kube-proxy. **Encoding** is where frontends were found in the nodes' kernels, whatever the mode says; where two are named, both are programmed.",
+		"**Mode** is what each kube-proxy answers at `/proxyMode` and, where Cilium is installed, what its agents say of replacing kube-proxy" + calico + ". **Encoding** is where frontends were found in the nodes' kernels, whatever the mode says; where two are named, both are programmed.",
 		"**Frontends on a node** counts address, port and protocol. An encoding that lists a NodePort once for each address of the node has more of them for the same Services.",
 		"**Source seen** is whose address the backend saw. A masqueraded connection shows an address of the node that was dialled.",
 		"**Translated at**: *packet* means that the kernel's socket table holds the address that was dialled, which is translated below it, by netfilter or a BPF program; *socket* means that connect(2) itself was translated.",
@@ -57,9 +61,13 @@ type row struct {
 
 func writeExperiment(d *document, name string, runs []IndexEntry) {
 	d.heading(2, "%s: %s", code(name), escape(runs[0].Run.Experiment.Metadata.Title))
+	if runs[0].Run.Experiment.Spec.Refusal != nil {
+		writeRefusals(d, runs)
+		return
+	}
 	head := []string{""}
 	for _, r := range runs {
-		head = append(head, fmt.Sprintf("[%s](%s)", escape(r.Evidence.Scenario), escapePath(path.Join(r.Dir, "README.md"))))
+		head = append(head, fmt.Sprintf("[%s](%s)", columnName(r), escapePath(path.Join(r.Dir, "README.md"))))
 	}
 	rows := slices.Concat([]row{
 		{"Mode", modes},
@@ -85,7 +93,7 @@ func writeExperiment(d *document, name string, runs []IndexEntry) {
 			{"Kernel", func(r IndexEntry) string {
 				return nodeValues(r, func(n collect.Node) string { return n.KernelRelease })
 			}},
-			{"Date", func(r IndexEntry) string { return r.Run.Started.UTC().Format("2006-01-02") }},
+			{"Date", date},
 		})
 	var cells [][]string
 	for _, row := range rows {
@@ -114,7 +122,7 @@ func byProber(runs []IndexEntry, name string, value func(e collect.Evidence, fro
 
 // trackerRows is a row where some run has a second tracker of connections.
 func trackerRows(runs []IndexEntry) []row {
-	if !slices.ContainsFunc(runs, func(r IndexEntry) bool { return hasAgents(r.Evidence) }) {
+	if !slices.ContainsFunc(runs, func(r IndexEntry) bool { return hasPlane(r.Evidence) }) {
 		return nil
 	}
 	return []row{{"Translated packets tracked by", func(r IndexEntry) string { return packetTrackers(r.Evidence) }}}
@@ -241,7 +249,9 @@ func connections(r IndexEntry) string {
 func nodeValues(r IndexEntry, value func(collect.Node) string) string {
 	var all []string
 	for _, n := range r.Evidence.Nodes {
-		all = append(all, value(n))
+		if v := value(n); v != "" {
+			all = append(all, v)
+		}
 	}
 	return codes(distinct(all))
 }

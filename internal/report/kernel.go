@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/calico"
 	"service-dataplane/pkg/collect/cilium"
 )
 
@@ -32,6 +33,9 @@ func writeKernel(d *document, e collect.Evidence, clientNode string, raw fs.FS) 
 		return err
 	}
 	writeMaps(d, e)
+	if err := writeNATMaps(d, e, raw); err != nil {
+		return err
+	}
 	writeTables(d, e.Objects, whole, others)
 	writeTranslations(d, e)
 	return nil
@@ -72,7 +76,13 @@ func writeEncodings(d *document, states []collect.NodeState) {
 		live = append(live, escape(cmp.Or(s.LiveIptables, "not read")))
 	}
 	d.table(head, append(rows, live))
-	if slices.ContainsFunc(sources, func(s source) bool { return s.encoding == cilium.AgentEncoding }) {
+	has := func(encoding string) bool {
+		return slices.ContainsFunc(sources, func(s source) bool { return s.encoding == encoding })
+	}
+	if has(calico.Encoding) {
+		d.paragraph("Calico's maps are those of its NAT. A node port is there once for each address of the node, that of the tunnel included, and once without an address.")
+	}
+	if has(cilium.AgentEncoding) {
 		d.paragraph("The agent's list is what Cilium means to program, the maps are what it has programmed. A node port that Cilium serves is in the list once; in the maps it is once for each address of the node, and once for the zero address.")
 	}
 }
@@ -124,9 +134,12 @@ func nodePath(raw fs.FS, e collect.Evidence, state collect.NodeState) ([]stage, 
 		}
 		var stages []stage
 		var err error
-		if t.Encoding == cilium.Encoding {
+		switch t.Encoding {
+		case cilium.Encoding:
 			stages, err = ciliumPath(raw, e, state, frontends)
-		} else {
+		case calico.Encoding:
+			stages, err = calicoPath(raw, e, state, t.File, frontends)
+		default:
 			stages, err = servicePath(raw, t, frontends)
 		}
 		if err != nil {
@@ -198,8 +211,8 @@ func prefixed(prefix string, lines []quoted) []string {
 	return out
 }
 
-// numbered shows lines with their numbers in the file, and an empty line where
-// the file has others between.
+// numbered shows lines with their numbers in the file, where they have one, and
+// an empty line where the file has others between.
 func numbered(lines []quoted) []string {
 	digits, width := 1, 0
 	for _, l := range lines {
@@ -208,14 +221,17 @@ func numbered(lines []quoted) []string {
 	}
 	var out []string
 	for i, l := range lines {
-		if i > 0 && l.Number != lines[i-1].Number+max(1, lines[i-1].height) {
+		if i > 0 && l.Number > 0 && l.Number != lines[i-1].Number+max(1, lines[i-1].height) {
 			out = append(out, "")
 		}
 		text := tabs(l.Text)
 		if l.note != "" {
 			text = fmt.Sprintf("%-*s  = %s", width, text, l.note)
 		}
-		out = append(out, fmt.Sprintf("%*d  %s", digits, l.Number, text))
+		if l.Number > 0 {
+			text = fmt.Sprintf("%*d  %s", digits, l.Number, text)
+		}
+		out = append(out, text)
 	}
 	return out
 }

@@ -54,7 +54,7 @@ func sideBySide(letters letters, maps, list *collect.NodeTable, inMaps, inList [
 	var rows [][]string
 	for _, f := range inMaps {
 		at, _ := entry(f.Line)
-		row := []string{fmt.Sprintf("%s %s", escape(string(f.Kind)), code(strings.TrimSuffix(at, " (0)"))), "–", cell(maps.File, f.Line, ""), mapSlots(letters, maps.File, f)}
+		row := []string{fmt.Sprintf("%s %s", escape(string(f.Kind)), code(strings.TrimSuffix(at, " (0)"))), "–", cell(maps.File, f.Line, "", slotValue), mapSlots(letters, maps.File, f, slotValue)}
 		if i := slices.IndexFunc(inList, func(l collect.Frontend) bool { return same(l, f) }); i >= 0 {
 			row[1] = listed(letters, list.File, inList[i])
 		}
@@ -81,12 +81,13 @@ func listed(letters letters, file string, f collect.Frontend) string {
 	return strings.Join(cells, "<br>")
 }
 
-func mapSlots(letters letters, file string, f collect.Frontend) string {
+// mapSlots are the rows of a frontend's backends in the order of the file.
+func mapSlots(letters letters, file string, f collect.Frontend, value func(collect.Line) string) string {
 	backends := slices.Clone(f.Backends)
 	slices.SortStableFunc(backends, func(a, b collect.Backend) int { return cmp.Compare(a.Line.Number, b.Line.Number) })
 	var cells []string
 	for _, b := range backends {
-		text := cell(file, b.Line, letters[b.Address])
+		text := cell(file, b.Line, letters[b.Address], value)
 		if b.State != collect.Active {
 			text += " " + escape(string(b.State))
 		}
@@ -98,10 +99,14 @@ func mapSlots(letters letters, file string, f collect.Frontend) string {
 	return strings.Join(cells, "<br>")
 }
 
-// cell is the value of a row of the map behind a link to its line.
-func cell(file string, line collect.Line, letter string) string {
+// cell is the value of a row of a map behind a link to its line.
+func cell(file string, line collect.Line, letter string, value func(collect.Line) string) string {
+	return strings.Join(slices.DeleteFunc([]string{numberLink(file, line), letter, code(value(line))}, func(text string) bool { return text == "" }), " ")
+}
+
+func slotValue(line collect.Line) string {
 	_, value := entry(line)
-	return strings.Join(slices.DeleteFunc([]string{numberLink(file, line), letter, code(value)}, func(text string) bool { return text == "" }), " ")
+	return value
 }
 
 func numberLink(file string, line collect.Line) string {
@@ -128,7 +133,7 @@ func explainMaps(d *document, e collect.Evidence, shown []collect.Frontend) {
 	}
 	if e.Objects.Service.NodePort != 0 && !has(func(f collect.Frontend) bool { return f.Kind == collect.NodePort }) {
 		text := fmt.Sprintf("**The node port** %s is not in the maps", nodePort)
-		if !slices.ContainsFunc(e.Kernel, func(s collect.NodeState) bool { return replaced(e, s.Node) }) {
+		if !slices.ContainsFunc(e.Kernel, func(s collect.NodeState) bool { return replaced(e, cilium.Encoding, s.Node) }) {
 			text += ": an agent that does not replace kube-proxy leaves it to kube-proxy"
 		}
 		items = append(items, text+".")

@@ -49,6 +49,13 @@ func (d *document) table(head []string, rows [][]string) {
 // fence quotes lines as they are, between fences none of them can close.
 func (d *document) fence(lines []string) { d.fenceOf("text", lines) }
 
+// quotes is a fence, or nothing where there is nothing to quote.
+func (d *document) quotes(lines []string) {
+	if len(lines) > 0 {
+		d.fence(lines)
+	}
+}
+
 // fenceOf is a fence of a language, for its colours.
 func (d *document) fenceOf(language string, lines []string) {
 	mark := "```"

@@ -1,14 +1,15 @@
 package report
 
 import (
+	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"service-dataplane/internal/evidence"
 	"service-dataplane/internal/imagebuild"
 	"service-dataplane/pkg/collect"
-	"service-dataplane/pkg/collect/cilium"
 )
 
 func TestEscape(t *testing.T) {
@@ -52,7 +53,7 @@ func TestLinkOfHostileFile(t *testing.T) {
 
 // TestHostileNames: whatever a cluster calls its things, a page keeps its form.
 func TestHostileNames(t *testing.T) {
-	for _, scenario := range []string{"ipvs", "cilium", "cilium-kube-proxy"} {
+	for _, scenario := range []string{"ipvs", "cilium", "cilium-kube-proxy", "calico-ebpf"} {
 		t.Run(scenario, func(t *testing.T) { hostileNames(t, newFixture(t, scenario)) })
 	}
 }
@@ -62,10 +63,13 @@ func hostileNames(t *testing.T, f *fixture) {
 	const hostile = "x`|\n\n# <img src=x>\n```\n| a | b |\x1b[2J"
 	f.everyVerdict()
 	before := form(f.page())
-	f.hostileCilium(hostile)
+	f.hostilePlane(hostile)
 	f.run.Host.OS, f.run.Image.Reference, f.run.Timings[0].Step = hostile, hostile, hostile
 	if f.e.Mode.Declared.Value != collect.Absent {
-		f.e.Mode.Declared.Value, f.e.Mode.Nodes[0].ProxyMode.Value = hostile, hostile
+		f.e.Mode.Declared.Value = hostile
+	}
+	if f.e.Mode.Nodes[0].ProxyMode.Value != collect.Absent {
+		f.e.Mode.Nodes[0].ProxyMode.Value = hostile
 	}
 	f.e.Objects.Endpoints[0].Pod, f.e.Objects.Service.TargetPort = hostile, hostile
 	f.e.Nodes[1].KubeletVersion = hostile
@@ -115,23 +119,29 @@ func outsideFences(page string) string {
 	return b.String()
 }
 
-// hostileCilium renames what a cluster with Cilium says.
-func (f *fixture) hostileCilium(hostile string) {
+// hostilePlane renames what a cluster with Cilium or Calico says.
+func (f *fixture) hostilePlane(hostile string) {
 	if f.run.DataPlane == nil {
 		return
 	}
 	p := f.run.DataPlane
 	p.Chart, p.Version, p.Deviations = hostile, hostile, slices.Repeat([]string{hostile}, len(p.Deviations))
-	p.Images["agent"] = imagebuild.Image{Reference: hostile, Origin: hostile, ContentKey: hostile}
-	p.Values["ipam"] = map[string]any{"mode": "x | ``` `"}
+	for part := range p.Images {
+		p.Images[part] = imagebuild.Image{Reference: hostile, Origin: hostile, ContentKey: hostile}
+	}
+	if p.Values["ipam"] != nil {
+		p.Values["ipam"] = map[string]any{"mode": "x | ``` `"}
+	}
 	f.e.Mode.KubeProxy.Ref.Line.Text, f.e.Mode.Agent.Ref.Line.Text = hostile, hostile
+	f.hostileCalico(hostile)
 	for i := range f.e.Mode.Nodes {
-		a := f.e.Mode.Nodes[i].Agent
-		for _, o := range []*collect.Observation{&a.AttachMode, &a.Version, &a.State, &a.Health} {
-			o.Value, o.Ref.Line.Text = hostile, hostile
+		if a := f.e.Mode.Nodes[i].Agent; a != nil {
+			for _, o := range []*collect.Observation{&a.AttachMode, &a.Version, &a.State, &a.Health} {
+				o.Value, o.Ref.Line.Text = hostile, hostile
+			}
 		}
 		for j, t := range f.e.Kernel[i].Tables {
-			if t.Encoding == cilium.Encoding {
+			if maker(t.Encoding) != "" {
 				f.e.Kernel[i].Tables[j].Frontends[4].Line.Text = hostile + "): " + hostile
 				f.e.Kernel[i].Tables[j].Frontends[4].Backends[0].Line.Text = hostile + "): " + hostile
 			}
@@ -139,6 +149,31 @@ func (f *fixture) hostileCilium(hostile string) {
 		for j := range f.e.Kernel[i].Translations {
 			f.e.Kernel[i].Translations[j].Ref.Line.Text = hostile
 		}
+	}
+}
+
+// hostileCalico renames what its operator says, and a device.
+func (f *fixture) hostileCalico(hostile string) {
+	c := f.e.Mode.Calico
+	if c == nil {
+		return
+	}
+	for _, o := range []*collect.Observation{
+		&c.Bootstrap, &c.KubeProxyManagement, &c.Version, &c.ConnectTime, &c.UsageReporting, &c.Components[0].State,
+	} {
+		o.Value, o.Ref.Line.Text = hostile, hostile
+	}
+	c.Components[1].Name = hostile
+	c.Dataplane.Ref.Line.Text, c.ProxySelector.Ref.Line.Text = hostile, hostile
+	for i := range f.e.Mode.Nodes {
+		n := &f.e.Mode.Nodes[i]
+		for _, o := range []*collect.Observation{&n.Hooks, &n.Version} {
+			o.Value, o.Ref.Line.Text = hostile, hostile
+		}
+		name, err := json.Marshal(hostile)
+		f.must(err)
+		file := n.Node + "/" + evidence.AddressesFile
+		f.file(file, strings.ReplaceAll(string(f.raw[file].Data), `"vxlan.calico"`, string(name)))
 	}
 }
 

@@ -11,25 +11,43 @@ import (
 	"service-dataplane/pkg/collect"
 )
 
-// writeMode tells what is declared and what runs, of kube-proxy and, where it
-// is installed, of Cilium: first of what declares that it implements Services.
+// writeMode tells what is declared and what runs, of kube-proxy and, where they
+// are installed, of Cilium and Calico: first of what declares that it implements
+// Services.
 func writeMode(d *document, e collect.Evidence, clientNode string, raw fs.FS) error {
 	d.heading(2, "1 Mode")
-	if !hasAgents(e) {
+	if !hasPlane(e) {
 		writeProxies(d, e)
 		return nil
 	}
-	if e.Mode.Agent.Value == "true" {
-		if err := writeAgents(d, e, clientNode, raw); err != nil {
-			return err
+	var before, after []func() error
+	place := func(declares bool, section func() error) {
+		if declares {
+			before = append(before, section)
+		} else {
+			after = append(after, section)
 		}
+	}
+	if hasAgents(e) {
+		place(e.Mode.Agent.Value == "true", func() error { return writeAgents(d, e, clientNode, raw) })
+	}
+	if hasCalico(e) {
+		place(e.Mode.Calico != nil && e.Mode.Calico.Dataplane.Value == "BPF", func() error {
+			writeCalico(d, e, clientNode)
+			return nil
+		})
+	}
+	proxies := func() error {
 		d.heading(3, "kube-proxy")
 		writeProxies(d, e)
 		return nil
 	}
-	d.heading(3, "kube-proxy")
-	writeProxies(d, e)
-	return writeAgents(d, e, clientNode, raw)
+	for _, section := range slices.Concat(before, []func() error{proxies}, after) {
+		if err := section(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writeProxies is the mode of kube-proxy, or that there is none.
@@ -51,16 +69,20 @@ func writeProxies(d *document, e collect.Evidence) {
 		d.paragraph("There is no DaemonSet `kube-system/kube-proxy`: %s (%s).", code(set.Ref.Line.Text), link(set.Ref))
 	case collect.Present:
 		d.paragraph("The DaemonSet `kube-system/kube-proxy` is there: %s (%s).", code(set.Ref.Line.Text), link(set.Ref))
+		writeKeptOff(d, e)
 	}
-	// Beside agents, the processes are in their table.
-	processes := !hasAgents(e) && slices.ContainsFunc(e.Mode.Nodes, func(n collect.NodeMode) bool { return n.Process.Value != "" })
+	// Beside Cilium or Calico, the processes are in their table.
+	processes := !hasPlane(e) && slices.ContainsFunc(e.Mode.Nodes, func(n collect.NodeMode) bool { return n.Process.Value != "" })
 	head := []string{"Node", "`/proxyMode`", "Log"}
 	if processes {
 		head = append(head, "Process")
 	}
-	if len(e.Mode.Nodes) > 0 && !slices.ContainsFunc(e.Mode.Nodes, proxyRuns) {
+	switch {
+	case len(e.Mode.Nodes) > 0 && !slices.ContainsFunc(e.Mode.Nodes, proxyRuns):
 		d.paragraph("No node runs one, by the list of its processes, its endpoint `/proxyMode` and its pods:")
-	} else {
+	case hasPlane(e) && !slices.ContainsFunc(e.Mode.Nodes, proxyFound):
+		d.paragraph("Nothing of a kube-proxy was found on any node, in what was read of its processes, its endpoint `/proxyMode` and its pods:")
+	default:
 		d.paragraph("What each kube-proxy says it does, at its endpoint `/proxyMode` and in its log:")
 	}
 	var rows [][]string
@@ -80,13 +102,11 @@ func writeProxies(d *document, e collect.Evidence) {
 		rows = append(rows, row)
 	}
 	d.table(head, rows)
-	if len(quotes) > 0 {
-		d.fence(quotes)
-	}
+	d.quotes(quotes)
 	writeImages(d, e.Mode.Nodes)
 }
 
-// writeImages names the images that kube-proxy runs from. Where Cilium takes
+// writeImages names the images that kube-proxy runs from. Where something takes
 // its place the version of interest is another one.
 func writeImages(d *document, nodes []collect.NodeMode) {
 	states := []collect.NodeState{}
@@ -102,7 +122,14 @@ func writeImages(d *document, nodes []collect.NodeMode) {
 	}
 }
 
-// proxyRuns says whether anything of a kube-proxy was found on a node.
+// proxyFound says whether anything of a kube-proxy was found on a node.
+func proxyFound(n collect.NodeMode) bool {
+	none := func(o collect.Observation) bool { return o.Value == "" || o.Value == collect.Absent }
+	return !none(n.ProxyMode) || !none(n.Log) || n.Process.Value == collect.Running
+}
+
+// proxyRuns says whether a node may have one: something of it was found, or not
+// looked for.
 func proxyRuns(n collect.NodeMode) bool {
 	return n.ProxyMode.Value != collect.Absent || n.Log.Value != collect.Absent || n.Process.Value == collect.Running
 }
@@ -135,13 +162,22 @@ func modes(r IndexEntry) string {
 	said := map[string]string{}
 	for _, n := range r.Evidence.Mode.Nodes {
 		states = append(states, collect.NodeState{Node: n.Node})
-		said[n.Node] = modeOf(n)
+		said[n.Node] = modeOf(r.Evidence.Mode, n)
 	}
 	return cells(perNode(states, func(s collect.NodeState) string { return said[s.Node] }))
 }
 
-func modeOf(n collect.NodeMode) string {
-	if n.Agent == nil {
+// modeOf is what a node's Services are implemented by, beside what else is there.
+func modeOf(m collect.Mode, n collect.NodeMode) string {
+	var name string
+	var replaces, leaves bool // neither where that is not known
+	switch {
+	case n.Agent != nil:
+		said := n.Agent.KubeProxyReplacement.Value
+		name, replaces, leaves = "cilium", said == "True", said == "False"
+	case m.Calico != nil:
+		name, replaces, leaves = "calico", felixTranslates(m) == collect.Enabled, felixTranslates(m) == collect.Disabled
+	default:
 		return n.ProxyMode.Value
 	}
 	proxy := n.ProxyMode.Value
@@ -149,12 +185,12 @@ func modeOf(n collect.NodeMode) string {
 		proxy = ""
 	}
 	switch {
-	case n.Agent.KubeProxyReplacement.Value == "True" && proxy == "":
-		return "cilium (kube-proxy replacement)"
-	case n.Agent.KubeProxyReplacement.Value == "True":
-		return "cilium (kube-proxy replacement) and kube-proxy in mode " + proxy
-	case n.Agent.KubeProxyReplacement.Value == "False":
-		return cmp.Or(proxy, "no kube-proxy") + " (cilium as pod network)"
+	case replaces && proxy == "":
+		return name + " (kube-proxy replacement)"
+	case replaces:
+		return name + " (kube-proxy replacement) and kube-proxy in mode " + proxy
+	case leaves:
+		return fmt.Sprintf("%s (%s as pod network)", cmp.Or(proxy, "no kube-proxy"), name)
 	}
-	return cmp.Or(proxy, "no kube-proxy") + " (cilium, not known what for)"
+	return fmt.Sprintf("%s (%s, not known what for)", cmp.Or(proxy, "no kube-proxy"), name)
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"path"
@@ -41,6 +42,14 @@ func quote(lines ...collect.Line) []quoted {
 	return out
 }
 
+// inFile puts lines in the order of their file.
+func inFile(lines []quoted) {
+	slices.SortStableFunc(lines, func(a, b quoted) int { return cmp.Compare(a.Number, b.Number) })
+}
+
+// nftTextFile is what people read of the ruleset of nftables.
+const nftTextFile = "nft-ruleset.txt"
+
 // servicePath quotes what one table of a node has for its Service's frontends.
 // Stages without lines are left out.
 func servicePath(raw fs.FS, table collect.NodeTable, frontends []collect.Frontend) ([]stage, error) {
@@ -51,7 +60,7 @@ func servicePath(raw fs.FS, table collect.NodeTable, frontends []collect.Fronten
 		stages, err = fromFile(raw, table.File, frontends, iptablesPath)
 	case "nftables":
 		// The JSON form has no lines; the text beside it is the same ruleset.
-		stages, err = fromFile(raw, path.Join(path.Dir(table.File), "nft-ruleset.txt"), frontends, nftablesPath)
+		stages, err = fromFile(raw, path.Join(path.Dir(table.File), nftTextFile), frontends, nftablesPath)
 	case "ipvs":
 		stages, err = fromFile(raw, table.File, frontends, ipvsPath)
 		sets, setErr := fromFile(raw, path.Join(path.Dir(table.File), ipvs.IPSetFile), frontends, ipsetPath)
@@ -61,10 +70,7 @@ func servicePath(raw fs.FS, table collect.NodeTable, frontends []collect.Fronten
 }
 
 func fromFile(raw fs.FS, file string, frontends []collect.Frontend, find func([]collect.Line, []collect.Frontend) []stage) ([]stage, error) {
-	data, err := fs.ReadFile(raw, file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	data, err := optional(raw, file)
 	if err != nil {
 		return nil, err
 	}

@@ -135,6 +135,20 @@ func TestRawFileThatIsThereAndCannotBeRead(t *testing.T) {
 	}
 }
 
+// unreadable takes each file away: it must be an error that it cannot be read, and
+// none that it is not there.
+func unreadable(t *testing.T, scenario string, files ...string) {
+	t.Helper()
+	for _, file := range files {
+		f := newFixture(t, scenario)
+		if _, err := Scenario(f.run, f.e, f.checks, brokenFS{f.raw, file}); !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("%s: error = %v, want %v", file, err, fs.ErrPermission)
+		}
+		delete(f.raw, file)
+		f.page()
+	}
+}
+
 type brokenFS struct {
 	fstest.MapFS
 	file string

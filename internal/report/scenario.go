@@ -17,6 +17,7 @@ import (
 func Scenario(run results.Run, e collect.Evidence, checks []collect.Check, raw fs.FS) ([]byte, error) {
 	var d document
 	d.heading(1, "%s: %s", code(e.Scenario), escape(run.Experiment.Metadata.Title))
+	writeImported(&d, run)
 	d.paragraph("%s %s", answer(e), manner(e))
 	d.paragraph("%s.", capital(verdictLine(checks)))
 	d.paragraph("Written from the files of this directory by `runner`; `runner verify` writes it again from [raw](raw/) and [run.yaml](run.yaml) and compares. Links lead to the line that is quoted.")
@@ -32,9 +33,9 @@ func Scenario(run results.Run, e collect.Evidence, checks []collect.Check, raw f
 	if err := writeKernel(&d, e, run.Experiment.Spec.Workload.ClientNode, raw); err != nil {
 		return nil, err
 	}
-	writeChecks(&d, checks)
+	writeChecks(&d, "5 Checks", checks)
 	writeProvenance(&d, run, e.Problems)
-	return []byte(strings.TrimRight(d.String(), "\n") + "\n"), nil
+	return []byte(strings.TrimRight(withoutDeadLinks(run, d.String(), e.Problems), "\n") + "\n"), nil
 }
 
 func writeRun(d *document, run results.Run, e collect.Evidence) {
@@ -64,7 +65,7 @@ func writeRun(d *document, run results.Run, e collect.Evidence) {
 		rows = append(rows, []string{"Installed", fmt.Sprintf("%s %s, see below", code(p.Name), escape(p.Version))})
 	}
 	d.heading(2, "What was run")
-	d.table([]string{"", ""}, append(rows, [][]string{
+	d.table([]string{"", ""}, knownOf(run, append(rows, [][]string{
 		{"Kubernetes", fmt.Sprintf("%s, %s, container runtime %s", codes(distinct(kubelets)), plural(len(e.Nodes), "node"), codes(distinct(runtimes)))},
 		{"Node image", imageSource(run.Image)},
 		{"Kernel", codes(distinct(kernels))},
@@ -73,8 +74,18 @@ func writeRun(d *document, run results.Run, e collect.Evidence) {
 		{"Service", service},
 		{"Clients", clients},
 		{"When", escape(run.Started.UTC().Format("2006-01-02 15:04:05 UTC"))},
-		{"Repeat", code("make experiment SCENARIOS=" + run.Scenario.Metadata.Name)},
-	}...))
+		{"Repeat", code(repeat(run))},
+	}...)))
+}
+
+// repeat is the command that makes a run again. Where a bundle lies is another
+// matter on every machine.
+func repeat(run results.Run) string {
+	command := "make experiment SCENARIOS=" + run.Scenario.Metadata.Name
+	if run.Bundle != nil {
+		command += " BUNDLE=FILE"
+	}
+	return command
 }
 
 func writeObjects(d *document, o collect.Objects) {
@@ -112,6 +123,10 @@ func writeProvenance(d *document, run results.Run, problems []collect.Problem) {
 		}
 		d.table([]string{"Node", "File", "Why"}, rows)
 	}
+	if run.Imported != nil {
+		d.table([]string{"", ""}, importedRows(run.Imported))
+		return
+	}
 	revision := "not from a Git checkout"
 	if run.Harness.Revision != "" {
 		revision = code(run.Harness.Revision)
@@ -123,7 +138,9 @@ func writeProvenance(d *document, run results.Run, problems []collect.Problem) {
 		{"Revision", revision},
 		{"Command", code(strings.Join(run.Argv, " "))},
 		{"Go", code(run.Harness.GoVersion)},
-		{"Workload", fmt.Sprintf("image %s, chart %s", code(run.Workload.Reference), code(run.Workload.Chart))},
+	}
+	if w := run.Workload; w.Reference != "" {
+		rows = append(rows, []string{"Workload", fmt.Sprintf("image %s, chart %s", code(w.Reference), code(w.Chart))})
 	}
 	for _, module := range slices.Sorted(maps.Keys(run.Harness.Modules)) {
 		rows = append(rows, []string{code(module), code(run.Harness.Modules[module])})

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/calico"
 	"service-dataplane/pkg/collect/cilium"
 )
 
@@ -113,6 +114,8 @@ func telling(encoding string) told {
 	switch encoding {
 	case cilium.Encoding:
 		return told{[]int{2, 5}, ", which names no Service and does not say how a source is masqueraded"}
+	case calico.Encoding:
+		return told{[]int{2, 5}, ", which names no Service and says neither how a source is masqueraded nor how long a client keeps its backend"}
 	case cilium.AgentEncoding:
 		return told{[]int{3, 5}, ", which says neither how a backend is selected nor how a source is masqueraded"}
 	}

@@ -10,29 +10,33 @@ import (
 	"service-dataplane/internal/spec"
 )
 
-// Run is the provenance of a run: run.yaml.
+// Run is the provenance of a run: run.yaml. Of evidence that was recorded
+// elsewhere it has Imported, Scenario and Experiment alone.
 type Run struct {
 	APIVersion string `yaml:"apiVersion" json:"apiVersion"`
 	Kind       string `yaml:"kind" json:"kind"` // Run
+	// Imported says where evidence comes from that no run of this program has
+	// recorded; nil in a run.
+	Imported *Imported `yaml:"imported,omitempty" json:"imported,omitempty"`
 	// Started in UTC.
-	Started time.Time `yaml:"started" json:"started"`
+	Started time.Time `yaml:"started,omitempty" json:"started,omitzero"`
 	// Argv of the runner, without the path it was called by.
-	Argv    []string         `yaml:"argv,flow" json:"argv"`
-	Harness Harness          `yaml:"harness" json:"harness"`
-	Host    host.Facts       `yaml:"host" json:"host"`
-	Image   imagebuild.Image `yaml:"nodeImage" json:"nodeImage"`
+	Argv    []string         `yaml:"argv,flow,omitempty" json:"argv,omitempty"`
+	Harness Harness          `yaml:"harness,omitempty" json:"harness,omitzero"`
+	Host    host.Facts       `yaml:"host,omitempty" json:"host,omitzero"`
+	Image   imagebuild.Image `yaml:"nodeImage,omitempty" json:"nodeImage,omitzero"`
 	// DataPlane is what was installed; nil where kube-proxy is all there is.
 	DataPlane *dataplane.Installed `yaml:"dataPlane,omitempty" json:"dataPlane,omitempty"`
-	Workload  WorkloadImage        `yaml:"workloadImage" json:"workloadImage"`
+	Workload  WorkloadImage        `yaml:"workloadImage,omitempty" json:"workloadImage,omitzero"`
 	// Bundle is what images and charts were taken from; nil where they were
 	// pulled or built.
 	Bundle *Bundle `yaml:"bundle,omitempty" json:"bundle,omitempty"`
 	// KindConfig is the configuration the cluster was created from.
-	KindConfig string `yaml:"kindConfig" json:"kindConfig"`
+	KindConfig string `yaml:"kindConfig,omitempty" json:"kindConfig,omitempty"`
 	// Scenario and Experiment as they were when the run was made.
 	Scenario   spec.Scenario     `yaml:"scenario" json:"scenario"`
 	Experiment spec.Experiment   `yaml:"experiment" json:"experiment"`
-	Timings    []progress.Timing `yaml:"timings" json:"timings"`
+	Timings    []progress.Timing `yaml:"timings,omitempty" json:"timings,omitempty"`
 }
 
 // Harness is the program that made the run.
@@ -51,6 +55,17 @@ type Bundle struct {
 	SHA256   string    `yaml:"sha256,omitempty" json:"sha256,omitempty"`
 	Created  time.Time `yaml:"created,omitempty" json:"created,omitzero"`
 	Revision string    `yaml:"revision,omitempty" json:"revision,omitempty"`
+}
+
+// Imported is evidence that was recorded elsewhere.
+type Imported struct {
+	// Map that was followed, by its name and the digest of its file.
+	Map    string `yaml:"map" json:"map"`
+	SHA256 string `yaml:"sha256" json:"sha256"`
+	// Recorded in UTC.
+	Recorded time.Time `yaml:"recorded" json:"recorded"`
+	// On is the cluster, its kernel and the versions, as the map has them.
+	On string `yaml:"on" json:"on"`
 }
 
 // WorkloadImage is the echo image the pods ran.

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"path/filepath"
+	"slices"
 	"strconv"
 )
 
@@ -16,12 +17,31 @@ type Experiment struct {
 
 // ExperimentSpec is the experiment itself.
 type ExperimentSpec struct {
-	Workload Workload `yaml:"workload" json:"workload"`
+	// Scenarios it can be made on; all where it names none.
+	Scenarios []string `yaml:"scenarios,omitempty" json:"scenarios,omitempty"`
+	// Refusal makes it an experiment of what a data plane refuses to do: there is
+	// no workload then, and there are no connections.
+	Refusal  *Refusal `yaml:"refusal,omitempty" json:"refusal,omitempty"`
+	Workload Workload `yaml:"workload,omitempty" json:"workload,omitzero"`
 	// Connections is how many new connections each entry point gets.
-	Connections int          `yaml:"connections" json:"connections"`
-	EntryPoints []EntryPoint `yaml:"entryPoints" json:"entryPoints"`
+	Connections int          `yaml:"connections,omitempty" json:"connections,omitempty"`
+	EntryPoints []EntryPoint `yaml:"entryPoints,omitempty" json:"entryPoints,omitempty"`
 	// Checks by their ID, in the order of the report.
 	Checks []string `yaml:"checks" json:"checks"`
+}
+
+// Refusal is an installation of Calico that its operator must not carry out.
+type Refusal struct {
+	// Values are laid over those of the scenario.
+	Values map[string]any `yaml:"values" json:"values"`
+	// Component of which the operator has to say why, and a part of what it says.
+	Component string `yaml:"component" json:"component"`
+	Message   string `yaml:"message" json:"message"`
+}
+
+// On says whether the experiment can be made on a scenario.
+func (e *Experiment) On(s Scenario) bool {
+	return len(e.Spec.Scenarios) == 0 || slices.Contains(e.Spec.Scenarios, s.Metadata.Name)
 }
 
 // Workload is what runs in the cluster: a chart and where to find its parts.
@@ -77,6 +97,38 @@ func LoadExperiment(file string, checks []string) (Experiment, error) {
 
 func (e *Experiment) check(v *validation, checks []string) {
 	v.header(e.APIVersion, e.Kind, "Experiment", e.Metadata)
+	for i, name := range e.Spec.Scenarios {
+		v.name(name, "spec", "scenarios", strconv.Itoa(i))
+	}
+	if e.Spec.Refusal != nil {
+		e.checkRefusal(v)
+	} else {
+		e.checkTraffic(v)
+	}
+	if len(e.Spec.Checks) == 0 {
+		v.fault("lists none: an experiment without checks proves nothing", "", "spec", "checks")
+	}
+	v.set(e.Spec.Checks, checks, "spec", "checks")
+}
+
+func (e *Experiment) checkRefusal(v *validation) {
+	r := e.Spec.Refusal
+	if len(r.Values) == 0 {
+		v.fault("has none: nothing to refuse", "", "spec", "refusal", "values")
+	}
+	v.required(r.Component, "spec", "refusal", "component")
+	v.required(r.Message, "spec", "refusal", "message")
+	if len(e.Spec.Scenarios) == 0 {
+		v.fault("lists none: want those that install Calico", "", "spec", "scenarios")
+	}
+	for _, field := range []string{"workload", "connections", "entryPoints"} {
+		if _, there := v.at("spec", field); there {
+			v.fault("has no place beside a refusal: nothing is sent", "", "spec", field)
+		}
+	}
+}
+
+func (e *Experiment) checkTraffic(v *validation) {
 	w := e.Spec.Workload
 	v.required(w.Chart, "spec", "workload", "chart")
 	if w.Chart != "" && !filepath.IsLocal(w.Chart) {
@@ -95,10 +147,6 @@ func (e *Experiment) check(v *validation, checks []string) {
 	v.set(w.BackendNodes, Roles, "spec", "workload", "backendNodes")
 	v.number(e.Spec.Connections, 1, MaxConnections, "spec", "connections")
 	v.entryPoints(e.Spec.EntryPoints)
-	if len(e.Spec.Checks) == 0 {
-		v.fault("lists none: an experiment without checks proves nothing", "", "spec", "checks")
-	}
-	v.set(e.Spec.Checks, checks, "spec", "checks")
 }
 
 func (v *validation) entryPoints(points []EntryPoint) {

@@ -184,7 +184,7 @@ var (
 	unknownField  = regexp.MustCompile(`(?s)^field (.*) not found in type \S+$`)
 	duplicateKey  = regexp.MustCompile(`(?s)^mapping key .* already defined at line \d+$`)
 	unknownAnchor = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
-	wrongType     = regexp.MustCompile("(?s)^cannot unmarshal (\\S+)(?: (`.*`))? into (\\S+)$")
+	wrongType     = regexp.MustCompile("(?s)^cannot unmarshal (\\S+)(?: (`.*`))? into (\\S+(?: {})?)$")
 	yamlTypeNames = map[string]string{"!!str": "text", "!!int": "number", "!!float": "number", "!!bool": "truth value", "!!seq": "a list", "!!map": "fields"}
 )
 
@@ -206,6 +206,8 @@ func (v *validation) yamlFault(message string) {
 			want = "a whole number"
 		case match[3] == "string":
 			want = "text"
+		case match[3] == "bool":
+			want = "true or false"
 		}
 		found := cmp.Or(yamlTypeNames[match[1]], match[1])
 		fault.Text = strings.TrimSpace(fmt.Sprintf("want %s, found %s %s", want, found, match[2]))

@@ -14,7 +14,9 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // What the files of testdata may name.
 var (
-	testKnown  = Known{Features: []string{"ip_vs", "nf_conntrack", "xt_statistic"}, Cilium: []string{"1.20.2", "1.19.8"}}
+	testKnown = Known{Features: []string{"ip_vs", "nf_conntrack", "xt_statistic"}, Charts: Lock{Charts: []Chart{
+		{Name: CiliumChart, Version: "1.20.2"}, {Name: CiliumChart, Version: "1.19.8"}, {Name: CalicoChart, Version: "v3.31.7"},
+	}}}
 	testChecks = []string{"mode.actual", "traffic.complete"}
 )
 

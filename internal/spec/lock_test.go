@@ -82,3 +82,55 @@ charts: [{name: cilium, version: 1.20.2, source: images/cilium, images: {agent: 
 		t.Errorf("%d errors for one file", len(said))
 	}
 }
+
+// TestLockWithoutDigest: of an image whose digest was not to be had the tag is
+// enough. What looks like a digest is one.
+func TestLockWithoutDigest(t *testing.T) {
+	const digest = "sha256:2939231d0d3e3ebddcd80fffa168b7ddcc78fdf0dc864d1c8c126ff523c54f01"
+	for _, test := range []struct {
+		image string
+		is    bool
+	}{
+		{"quay.io/calico/node:v3.31.7", true},
+		{"quay.io/calico/node:v3.31.7@" + digest, true},
+		{"quay.io/calico/kube-controllers:v3.31.7-0.dev_1", true},
+		{"quay.io/calico/node", false},
+		{"quay.io/calico/node:", false},
+		{"quay.io/calico/node@" + digest, false},
+		{"quay.io/calico/node:@" + digest, false},
+		{"quay.io/calico/node:v3.31.7@", false},
+		{"quay.io/calico/node:v3.31.7@sha256:", false},
+		{"quay.io/calico/node:v3.31.7@" + digest[:len(digest)-1], false},
+		{"quay.io/calico/node:v3.31.7@" + digest + "0", false},
+		{"quay.io/calico/node:v3.31.7@" + strings.ToUpper(digest), false},
+		{"quay.io/calico/node:v3.31.7@" + digest + "@" + digest, false},
+		{"quay.io/calico/node:v3.31.7 ", false},
+		{"", false},
+	} {
+		file := `apiVersion: service-dataplane/v1alpha1
+kind: Lock
+metadata: {name: lock-flow, title: A test}
+charts:
+  - name: tigera-operator
+    version: v3.31.7
+    repository: https://docs.tigera.io/calico/charts
+    images:
+      operator: quay.io/tigera/operator:v1.40.15
+      node: "` + test.image + "\"\n"
+		var l Lock
+		err := parse("lock-flow.yaml", []byte(file), &l, func(v *validation) { l.check(v) })
+		if test.is {
+			if err != nil || l.Charts[0].Images["node"] != test.image || l.Charts[0].Images["operator"] != "quay.io/tigera/operator:v1.40.15" {
+				t.Errorf("%q: %+v, %v", test.image, l, err)
+			}
+			continue
+		}
+		where := "lock-flow.yaml:10: charts.0.images.node"
+		if test.image != "" {
+			where += `: "` + test.image + `"`
+		}
+		if want := where + " is no NAME:TAG or NAME:TAG@sha256:… reference"; err == nil || err.Error() != want {
+			t.Errorf("%q: error %v, want %s", test.image, err, want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package spec_test
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -38,7 +39,7 @@ func TestScenarios(t *testing.T) {
 // loadScenarios loads a file of the project, which may name what its lock pins.
 func loadScenarios(t *testing.T, file string) []spec.Scenario {
 	t.Helper()
-	scenarios, err := spec.LoadScenarios(file, spec.Known{Features: host.Known(), Cilium: lock(t).Versions("cilium")})
+	scenarios, err := spec.LoadScenarios(file, spec.Known{Features: host.Known(), Charts: lock(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,8 +80,17 @@ func TestCiliumOfAnotherVersion(t *testing.T) {
 // source is the module that go.sum there pins.
 func TestLockOfTheProject(t *testing.T) {
 	lock := lock(t)
-	if lock.Versions("cilium") == nil || lock.Versions("calico") != nil {
-		t.Errorf("versions %q of cilium, %q of calico", lock.Versions("cilium"), lock.Versions("calico"))
+	parts := map[string][]string{
+		spec.CiliumChart: {"agent", "operator"},
+		spec.CalicoChart: {"cni", "kube-controllers", "node", "operator", "typha"},
+	}
+	for name := range parts {
+		if lock.Versions(name) == nil {
+			t.Errorf("no version of %s", name)
+		}
+	}
+	if got := lock.Versions("calico"); got != nil { // it is installed by its operator
+		t.Errorf("versions %q of calico", got)
 	}
 	for _, want := range lock.Charts {
 		name := want.Name + " " + want.Version
@@ -89,14 +99,19 @@ func TestLockOfTheProject(t *testing.T) {
 			t.Errorf("%s is found as %+v, %v", name, got, ok)
 		}
 		for part, image := range want.Images {
-			if !strings.Contains(image, ":v"+want.Version+"@") {
+			_, tag, _ := strings.Cut(image, ":")
+			tag, digest, _ := strings.Cut(tag, "@")
+			switch {
+			case want.Name == spec.CalicoChart && part == "operator": // has versions of its own
+				if !strings.HasPrefix(image, "quay.io/tigera/operator:v1.") {
+					t.Errorf("%s: its image %s is %s", name, part, image)
+				}
+			case tag != "v"+strings.TrimPrefix(want.Version, "v"), want.Name == spec.CiliumChart && digest == "":
 				t.Errorf("%s: its image %s is %s", name, part, image)
 			}
 		}
-		for _, part := range []string{"agent", "operator"} {
-			if want.Images[part] == "" {
-				t.Errorf("%s: no image %s", name, part)
-			}
+		if got := slices.Sorted(maps.Keys(want.Images)); !slices.Equal(got, parts[want.Name]) {
+			t.Errorf("%s: images %q, want %q", name, got, parts[want.Name])
 		}
 		if want.Source != "" && !slices.Contains(required(t, want.Source), want.Name+" v"+want.Version) {
 			t.Errorf("%s/go.mod does not require %s", want.Source, name)
@@ -136,6 +151,9 @@ func checkScenario(t *testing.T, s spec.Scenario) {
 	if c := s.Spec.DataPlane.Cilium; c != nil && c.KubeProxyReplacement() {
 		want = "cilium"
 	}
+	if c := s.Spec.DataPlane.Calico; c != nil && c.KubeProxyReplacement() {
+		want = "calico"
+	}
 	if e.Mode != want {
 		t.Errorf("%s: expects mode %s where it makes %s", name, e.Mode, want)
 	}
@@ -148,16 +166,33 @@ func checkScenario(t *testing.T, s spec.Scenario) {
 	}
 }
 
-// TestExperiments loads those of the project, with the checks there are.
+// TestExperiments loads those of the project, with the checks and on the
+// scenarios there are.
 func TestExperiments(t *testing.T) {
 	files, _ := filepath.Glob("../../experiments/*.yaml")
 	if len(files) == 0 {
 		t.Fatal("no experiments")
 	}
+	scenarios := map[string]spec.Scenario{}
+	scenarioFiles, _ := filepath.Glob("../../scenarios/*.yaml")
+	for _, file := range scenarioFiles {
+		for _, s := range loadScenarios(t, file) {
+			scenarios[s.Metadata.Name] = s
+		}
+	}
 	for _, file := range files {
 		e, err := spec.LoadExperiment(file, check.IDs())
 		if err != nil {
 			t.Error(err)
+			continue
+		}
+		for _, name := range e.Spec.Scenarios {
+			s, there := scenarios[name]
+			if !there || e.Spec.Refusal != nil && s.Spec.DataPlane.Calico == nil {
+				t.Errorf("%s: cannot be made on %s, of which there is %v", file, name, there)
+			}
+		}
+		if e.Spec.Refusal != nil { // and no workload
 			continue
 		}
 		if _, err := os.Stat(filepath.Join("../..", e.Spec.Workload.Chart, "Chart.yaml")); err != nil {

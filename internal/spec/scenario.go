@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,6 +68,26 @@ type ClusterSpec struct {
 // its place.
 type DataPlane struct {
 	Cilium *Cilium `yaml:"cilium,omitempty" json:"cilium,omitempty"`
+	Calico *Calico `yaml:"calico,omitempty" json:"calico,omitempty"`
+}
+
+// The charts that data planes are installed with, as charts/lock.yaml names
+// them.
+const (
+	CiliumChart = "cilium"
+	CalicoChart = "tigera-operator"
+)
+
+// Chart names the chart to install and its version; both are "" where
+// kube-proxy is the data plane.
+func (d DataPlane) Chart() (name, version string) {
+	switch {
+	case d.Cilium != nil:
+		return CiliumChart, d.Cilium.Version
+	case d.Calico != nil:
+		return CalicoChart, d.Calico.Version
+	}
+	return "", ""
 }
 
 // Cilium is an installation of its Helm chart.
@@ -84,9 +105,49 @@ func (c *Cilium) KubeProxyReplacement() bool {
 	return value == true || value == "true"
 }
 
+// Calico is an installation of the Tigera operator's chart.
+type Calico struct {
+	// Version of Calico and of the chart, one that charts/lock.yaml pins.
+	Version string `yaml:"version" json:"version"`
+	// Values of the chart. Their installation is the spec of the object that the
+	// operator acts on.
+	Values map[string]any `yaml:"values" json:"values"`
+}
+
+// KubeProxyReplacement says whether the values make Calico implement Services.
+func (c *Calico) KubeProxyReplacement() bool {
+	return c.network()["linuxDataplane"] == "BPF"
+}
+
+// network is installation.calicoNetwork of the values.
+func (c *Calico) network() map[string]any {
+	installation, _ := c.Values["installation"].(map[string]any)
+	network, _ := installation["calicoNetwork"].(map[string]any)
+	return network
+}
+
+// Pools are the subnets of the IP pools, in the order of the values.
+func (c *Calico) Pools() []string {
+	var cidrs []string
+	pools, _ := c.network()["ipPools"].([]any)
+	for _, pool := range pools {
+		fields, _ := pool.(map[string]any)
+		cidrs = append(cidrs, textOf(fields["cidr"]))
+	}
+	return cidrs
+}
+
+// textOf is a chart's value as it stands in a file, "" where there is none.
+func textOf(value any) string {
+	if value == nil {
+		return ""
+	}
+	return fmt.Sprint(value)
+}
+
 // Expectation is what a run of the scenario has to show.
 type Expectation struct {
-	// Mode is what implements Services: a mode of kube-proxy, or cilium.
+	// Mode is what implements Services: a mode of kube-proxy, cilium or calico.
 	Mode string `yaml:"mode" json:"mode"`
 	// Encoding is the kernel encoding that must hold the service table.
 	Encoding string `yaml:"encoding" json:"encoding"`
@@ -124,6 +185,10 @@ const (
 type Translation struct {
 	ClusterIP string `yaml:"clusterIP" json:"clusterIP"`
 	NodePort  string `yaml:"nodePort" json:"nodePort"`
+	// Peername is what getpeername() tells the application of a connection that
+	// was translated at the socket: the address it dialled, unless it says
+	// backend.
+	Peername string `yaml:"peername,omitempty" json:"peername,omitempty"`
 }
 
 // Where a connection is translated.
@@ -135,12 +200,18 @@ const (
 	TranslatedInPacket = "packet"
 )
 
+// What getpeername() tells of a connection that was translated at the socket.
+const (
+	PeernameDialled = "dialled"
+	PeernameBackend = "backend"
+)
+
 // Known is what scenario files may name beside what is in this package.
 type Known struct {
 	// Features of kernels (see package host).
 	Features []string
-	// Cilium are the versions that charts/lock.yaml pins.
-	Cilium []string
+	// Charts that charts/lock.yaml pins.
+	Charts Lock
 }
 
 // LoadScenarios reads one scenario file: the scenario itself, and behind it its
@@ -263,7 +334,7 @@ func (s *Scenario) check(v *validation, known Known) {
 	v.subnet(c.PodSubnet, "spec", "cluster", "podSubnet")
 	v.subnet(c.ServiceSubnet, "spec", "cluster", "serviceSubnet")
 	v.disjoint(c.PodSubnet, c.ServiceSubnet, "spec", "cluster", "serviceSubnet")
-	v.oneOf(c.CNI, []string{"ptp", "cilium"}, "spec", "cluster", "cni")
+	v.oneOf(c.CNI, []string{"ptp", "cilium", "calico"}, "spec", "cluster", "cni")
 	s.checkDataPlane(v, known)
 	v.set(s.Spec.Requires, known.Features, "spec", "requires")
 	s.Spec.Expect.check(v)
@@ -279,21 +350,42 @@ var replacementSpelling = map[string]string{
 }
 
 func (s *Scenario) checkDataPlane(v *validation, known Known) {
-	cilium, cluster := s.Spec.DataPlane.Cilium, s.Spec.Cluster
+	plane, cluster := s.Spec.DataPlane, s.Spec.Cluster
+	brought := map[string]bool{"cilium": plane.Cilium != nil, "calico": plane.Calico != nil}
+	if there, needed := brought[cluster.CNI]; needed && !there {
+		v.fault("is not installed: spec.dataPlane has no "+cluster.CNI, cluster.CNI, "spec", "cluster", "cni")
+	}
+	if there, needed := brought[s.Spec.Expect.Mode]; needed && !there {
+		v.fault("is not installed: spec.dataPlane has no "+s.Spec.Expect.Mode, s.Spec.Expect.Mode, "spec", "expect", "mode")
+	}
 	switch {
-	case cilium == nil && cluster.CNI == "cilium":
-		v.fault("is not installed: spec.dataPlane has no cilium", cluster.CNI, "spec", "cluster", "cni")
-	case cilium == nil && cluster.KubeProxyMode == "none":
+	case plane.Cilium != nil && plane.Calico != nil:
+		v.fault("has two pod networks: want cilium or calico", "", "spec", "dataPlane")
+	case plane.Calico != nil && cluster.KubeProxyMode == "none":
+		v.fault("leaves nothing that implements Services before Calico does; want the kube-proxy that its operator then takes off the nodes", cluster.KubeProxyMode, "spec", "cluster", "kubeProxyMode")
+	case plane.Cilium == nil && cluster.KubeProxyMode == "none":
 		v.fault("leaves nothing that implements Services", cluster.KubeProxyMode, "spec", "cluster", "kubeProxyMode")
 	}
-	if cilium == nil {
-		return
+	if plane.Cilium != nil {
+		s.checkCilium(v, known)
 	}
+	if plane.Calico != nil {
+		s.checkCalico(v, known)
+	}
+}
+
+// ownNetwork says that a data plane with a pod network is the cluster's only one.
+func (s *Scenario) ownNetwork(v *validation, name string) {
+	if cni := s.Spec.Cluster.CNI; cni == "ptp" {
+		v.fault("would be a second pod network beside the data plane's; want "+name, cni, "spec", "cluster", "cni")
+	}
+}
+
+func (s *Scenario) checkCilium(v *validation, known Known) {
+	cilium, cluster := s.Spec.DataPlane.Cilium, s.Spec.Cluster
 	at := []string{"spec", "dataPlane", "cilium"}
-	v.oneOf(cilium.Version, known.Cilium, append(at, "version")...)
-	if cluster.CNI == "ptp" {
-		v.fault("would be a second pod network beside Cilium's; want cilium", cluster.CNI, "spec", "cluster", "cni")
-	}
+	v.oneOf(cilium.Version, known.Charts.Versions(CiliumChart), append(at, "version")...)
+	s.ownNetwork(v, "cilium")
 	field := append(at, "values", "kubeProxyReplacement")
 	switch value := cilium.Values["kubeProxyReplacement"]; {
 	case value == nil:
@@ -314,8 +406,49 @@ func (s *Scenario) checkDataPlane(v *validation, known Known) {
 	}
 }
 
+// checkCalico finds what the Tigera operator would only refuse in a cluster: the
+// API server takes any pool.
+func (s *Scenario) checkCalico(v *validation, known Known) {
+	calico, cluster := s.Spec.DataPlane.Calico, s.Spec.Cluster
+	at := func(path ...string) []string { return append([]string{"spec", "dataPlane", "calico"}, path...) }
+	network := func(path ...string) []string { return append(at("values", "installation", "calicoNetwork"), path...) }
+	v.oneOf(calico.Version, known.Charts.Versions(CalicoChart), at("version")...)
+	s.ownNetwork(v, "calico")
+	planes := []string{"BPF", "Iptables", "Nftables"}
+	plane := textOf(calico.network()["linuxDataplane"])
+	v.oneOf(plane, planes, network("linuxDataplane")...)
+	if s.Spec.Expect.Mode == "calico" && !calico.KubeProxyReplacement() && slices.Contains(planes, plane) {
+		v.fault("leaves Services to kube-proxy, and spec.expect.mode is calico; want BPF", plane, network("linuxDataplane")...)
+	}
+	if calico.KubeProxyReplacement() {
+		// The operator takes kube-proxy off the nodes, and tells Calico where the
+		// API server is before it does.
+		for _, field := range []string{"bpfNetworkBootstrap", "kubeProxyManagement"} {
+			v.oneOf(textOf(calico.network()[field]), []string{"Enabled"}, network(field)...)
+		}
+	}
+	switch pools := calico.network()["ipPools"].(type) {
+	case nil: // the operator makes one of the pod subnet
+	case []any:
+		if len(pools) == 0 {
+			v.fault("lists none: the operator makes no pool then, and no pod gets an address", "", network("ipPools")...)
+		}
+	default:
+		v.fault("is no list of pools", textOf(pools), network("ipPools")...)
+	}
+	pods, err := netip.ParsePrefix(cluster.PodSubnet)
+	for i, cidr := range calico.Pools() {
+		field := network("ipPools", strconv.Itoa(i), "cidr")
+		pool, poolErr := netip.ParsePrefix(cidr)
+		v.subnet(cidr, field...)
+		if err == nil && poolErr == nil && (!pods.Contains(pool.Addr()) || pool.Bits() < pods.Bits()) {
+			v.fault(fmt.Sprintf("is not within spec.cluster.podSubnet %s: the operator refuses an IPPool that is not within the platform's configured pod network CIDR(s)", pods), cidr, field...)
+		}
+	}
+}
+
 func (e Expectation) check(v *validation) {
-	planes := []string{"iptables", "nftables", "ipvs", "cilium"}
+	planes := []string{"iptables", "nftables", "ipvs", "cilium", "calico"}
 	v.oneOf(e.Mode, planes, "spec", "expect", "mode")
 	v.oneOf(e.Encoding, planes, "spec", "expect", "encoding")
 	v.set(e.Forbidden, planes, "spec", "expect", "forbidden")
@@ -332,4 +465,7 @@ func (e Expectation) check(v *validation) {
 	places := []string{TranslatedAtSocket, TranslatedInPacket}
 	v.oneOf(e.Translation.ClusterIP, places, "spec", "expect", "translation", "clusterIP")
 	v.oneOf(e.Translation.NodePort, places, "spec", "expect", "translation", "nodePort")
+	if e.Translation.Peername != "" {
+		v.oneOf(e.Translation.Peername, []string{PeernameDialled, PeernameBackend}, "spec", "expect", "translation", "peername")
+	}
 }

@@ -56,10 +56,48 @@ type Mode struct {
 	// Agent is kube-proxy-replacement in the cilium-config ConfigMap; zero
 	// where the scenario installs no Cilium.
 	Agent Observation `json:"agent,omitzero"`
+	// Calico is what the objects of Calico and of its operator say; nil where the
+	// scenario installs no Calico.
+	Calico *CalicoMode `json:"calico,omitempty"`
 	// KubeProxy says whether there is a DaemonSet of kube-proxy: Present or
 	// Absent.
 	KubeProxy Observation `json:"kubeProxy"`
 	Nodes     []NodeMode  `json:"nodes"`
+}
+
+// CalicoMode is what the cluster's objects say of Calico.
+type CalicoMode struct {
+	// Dataplane is linuxDataplane of the Installation: "BPF", "Iptables", …
+	Dataplane Observation `json:"dataplane"`
+	// Bootstrap says whether the operator tells Calico how to reach the API server
+	// without kube-proxy, and KubeProxyManagement whether it takes kube-proxy off
+	// the nodes: "Enabled" or "Disabled".
+	Bootstrap           Observation `json:"bootstrap"`
+	KubeProxyManagement Observation `json:"kubeProxyManagement"`
+	// Version the operator says is installed: "v3.31.7".
+	Version Observation `json:"version"`
+	// Components are the operator's, in the order of their names.
+	Components []Component `json:"components"`
+	// BPF, Felix' eBPF data plane, is Enabled or Disabled.
+	BPF Observation `json:"bpf"`
+	// ConnectTime says whose connect() Felix translates: "TCP", "Enabled" for UDP
+	// as well, or "Disabled".
+	ConnectTime Observation `json:"connectTime"`
+	// UsageReporting to Felix' maker is Enabled or Disabled.
+	UsageReporting Observation `json:"usageReporting"`
+	// ProxyNodes is how many nodes are meant to have a kube-proxy, in digits, and
+	// ProxySelector the label by which the operator keeps it off all of them:
+	// Present or Absent. Both are Absent where there is no DaemonSet.
+	ProxyNodes    Observation `json:"proxyNodes"`
+	ProxySelector Observation `json:"proxySelector"`
+}
+
+// Component is what the Tigera operator says of one of its components.
+type Component struct {
+	Name string `json:"name"`
+	// State is "available", "degraded", "progressing" or, where the operator has
+	// not made up its mind, "unknown".
+	State Observation `json:"state"`
 }
 
 // NodeMode is what runs on one node.
@@ -75,10 +113,14 @@ type NodeMode struct {
 	// or Absent.
 	Process Observation `json:"process"`
 	// Version is that of what implements Services by the scenario: the image of
-	// the node's kube-proxy or the version of Cilium's agent.
+	// the node's kube-proxy, or the version of Cilium's agent or of calico-node.
 	Version Observation `json:"version"`
 	// Agent is what Cilium's agent says; nil without Cilium.
 	Agent *AgentMode `json:"agent,omitempty"`
+	// Hooks are the programs of Calico that are attached to the node's cgroup, as
+	// "name at type", sorted; Absent where none is listed. It is zero without
+	// Calico.
+	Hooks Observation `json:"hooks,omitzero"`
 }
 
 // AgentMode is what Cilium's agent on one node says of itself.
@@ -212,14 +254,15 @@ type NodeTable struct {
 
 // Translation counts the tracked connections of one kind.
 type Translation struct {
-	// Tracker is whose record it is: TrackedByKernel or TrackedByCilium.
+	// Tracker is whose record it is: TrackedByKernel, TrackedByCilium or
+	// TrackedByCalico.
 	Tracker string `json:"tracker"`
 	// Destination dialled, Backend it was translated to; the zero AddrPort
 	// where it was not.
 	Destination netip.AddrPort `json:"destination"`
 	Backend     netip.AddrPort `json:"backend"`
 	// Masqueraded says that the source address was translated too. Cilium keeps
-	// that elsewhere.
+	// that elsewhere, and Calico passes connections on with their source.
 	Masqueraded bool `json:"masqueraded"`
 	// Sources are the addresses that dialled, sorted, each once.
 	Sources []netip.Addr `json:"sources"`
@@ -234,6 +277,8 @@ const (
 	TrackedByKernel = "conntrack"
 	// TrackedByCilium is Cilium's own BPF map.
 	TrackedByCilium = "cilium"
+	// TrackedByCalico is Calico's own BPF map.
+	TrackedByCalico = "calico"
 )
 
 // Table returns the node's table of an encoding, nil where it was not read.

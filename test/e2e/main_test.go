@@ -48,7 +48,7 @@ func loadScenarios(t *testing.T) []spec.Scenario {
 	lock := loadLock(t)
 	var scenarios []spec.Scenario
 	for _, file := range files {
-		all, err := spec.LoadScenarios(file, spec.Known{Features: host.Known(), Cilium: lock.Versions("cilium")})
+		all, err := spec.LoadScenarios(file, spec.Known{Features: host.Known(), Charts: lock})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,8 @@ import (
 )
 
 // TestServicePath runs the experiment on every scenario and compares what it
-// finds with the committed results.
+// finds with the committed results. BUNDLE=FILE|DIR in the environment takes
+// images from there, as for -run TestServicePath/calico-ebpf.
 func TestServicePath(t *testing.T) {
 	experiment := loadExperiment(t)
 	for _, scenario := range loadScenarios(t) {
@@ -84,6 +85,7 @@ func runOnce(t *testing.T, experiment spec.Experiment, scenario spec.Scenario, d
 		Lock:        loadLock(t),
 		NodeImage:   nodeImage(),
 		ImageSource: os.Getenv("IMAGE_SOURCE"),
+		Bundle:      os.Getenv("BUNDLE"),
 		Argv:        []string{"go", "test"},
 	}, progress.New(os.Stderr, false))
 	if err != nil {
@@ -101,6 +103,7 @@ func loseBackend(t *testing.T, dir, encoding string) {
 		"iptables": {"iptables-nft-save.txt", `-A KUBE-SVC-\w+ .*kube-dns:metrics -> .*--probability .*\n`, ""},
 		"nftables": {"nft-ruleset.json", `"mod": 2, (.{0,60}\[\[0, \{"goto": \{"target": "endpoint-\w+-kube-system/kube-dns/tcp/metrics[^}]*\}\}\]), \[1, [^]]*\]`, `"mod": 1, $1`},
 		"cilium":   {"cilium-bpf-lb-list.json", `  "[0-9.]+:9153/TCP \(2\)": \[\n[^\]]*\],\n`, ""},
+		"calico":   {"calico-nat-dump.json", `(?s)("port": 9153,[^}]*?)"count": 2,\s+"local": \d+(\s+\},\s+"backends": \[)\s+\{[^}]*\},`, "$1\"count\": 1, \"local\": 0$2"},
 		"ipvs":     {"ip_vs.txt", `  -> \w+:23C1 .*\n`, ""},
 	}[encoding]
 	file := filepath.Join(dir, results.RawDir, "worker", edit.file)

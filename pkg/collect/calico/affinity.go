@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/internal/jsonlines"
 )
 
 // Affinity is one entry of the affinity map: a client that keeps its backend. The
@@ -34,7 +35,7 @@ func DecodeAffinity(raw []byte) ([]Affinity, error) {
 	if err != nil {
 		return nil, err
 	}
-	elements, err := whole.items()
+	elements, err := whole.ElementsOrNull()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", AffinityFile, err)
 	}
@@ -49,7 +50,7 @@ func DecodeAffinity(raw []byte) ([]Affinity, error) {
 	return entries, nil
 }
 
-func parseAffinity(element value) (Affinity, error) {
+func parseAffinity(element jsonlines.Value) (Affinity, error) {
 	var e struct {
 		Client    string  `json:"client_ip"`
 		Proto     uint8   `json:"proto"`
@@ -58,32 +59,32 @@ func parseAffinity(element value) (Affinity, error) {
 		Backend   backend `json:"backend"`
 		Timestamp string  `json:"timestamp"`
 	}
-	if err := element.decode(&e); err != nil {
+	if err := element.Decode(&e); err != nil {
 		return Affinity{}, err
 	}
 	frontend, backend := joinHostPort(e.Addr, e.Port), joinHostPort(e.Backend.Addr, e.Backend.Port)
 	entry := Affinity{
 		Protocol: protocolName(e.Proto),
 		Line: collect.Line{
-			Number: element.lineOf("client_ip"),
+			Number: element.LineOf("client_ip"),
 			Text:   fmt.Sprintf("client %s svc proto %d %s -> %s ts %s", e.Client, e.Proto, frontend, backend, e.Timestamp),
 		},
 	}
 	if entry.Protocol == "" {
-		return Affinity{}, element.errorf("protocol %d is none of a Service", e.Proto)
+		return Affinity{}, element.Errorf("protocol %d is none of a Service", e.Proto)
 	}
 	var err error
 	if entry.Client, err = parseAddr(e.Client); err != nil {
-		return Affinity{}, element.errorf("client: %w", err)
+		return Affinity{}, element.Errorf("client: %w", err)
 	}
 	if entry.Frontend, err = parseAddrPort(frontend); err != nil {
-		return Affinity{}, element.errorf("frontend: %w", err)
+		return Affinity{}, element.Errorf("frontend: %w", err)
 	}
 	if entry.Backend, err = parseAddrPort(backend); err != nil {
-		return Affinity{}, element.errorf("backend: %w", err)
+		return Affinity{}, element.Errorf("backend: %w", err)
 	}
 	if entry.SinceBoot, err = time.ParseDuration(e.Timestamp); err != nil {
-		return Affinity{}, element.errorf("timestamp: %w", err)
+		return Affinity{}, element.Errorf("timestamp: %w", err)
 	}
 	return entry, nil
 }

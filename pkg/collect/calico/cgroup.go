@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/internal/jsonlines"
 )
 
 // Program is one BPF program that bpftool lists for the cgroup. Felix attaches
@@ -40,13 +41,13 @@ func DecodeAttached(raw []byte) ([]Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	if whole.raw[0] == '{' {
+	if whole.Raw[0] == '{' {
 		var answer struct{ Error string }
-		if err := whole.decode(&answer); err == nil && answer.Error != "" {
+		if err := whole.Decode(&answer); err == nil && answer.Error != "" {
 			return nil, fmt.Errorf("%s: bpftool: %s", CgroupFile, answer.Error)
 		}
 	}
-	items, err := whole.items()
+	items, err := whole.ElementsOrNull()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", CgroupFile, err)
 	}
@@ -61,17 +62,17 @@ func DecodeAttached(raw []byte) ([]Program, error) {
 	return programs, nil
 }
 
-func parseProgram(item value) (Program, error) {
+func parseProgram(item jsonlines.Value) (Program, error) {
 	var p struct {
 		ID    uint32 `json:"id"`
 		Type  any    `json:"attach_type"`
 		Flags string `json:"attach_flags"`
 		Name  string `json:"name"`
 	}
-	if err := item.decode(&p); err != nil {
+	if err := item.Decode(&p); err != nil {
 		return Program{}, err
 	}
-	program := Program{ID: int(p.ID), Flags: p.Flags, Name: p.Name, Line: item.whole()}
+	program := Program{ID: int(p.ID), Flags: p.Flags, Name: p.Name, Line: quote(item)}
 	switch attachType := p.Type.(type) {
 	case string:
 		program.AttachType = attachType
@@ -79,7 +80,7 @@ func parseProgram(item value) (Program, error) {
 		program.AttachType = fmt.Sprintf("type %v", attachType)
 	}
 	if program.ID == 0 || program.AttachType == "" {
-		return Program{}, item.errorf("%s: want an id and an attach_type", item.whole().Text)
+		return Program{}, item.Errorf("%s: want an id and an attach_type", item.Compact())
 	}
 	return program, nil
 }

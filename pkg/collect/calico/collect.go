@@ -26,8 +26,8 @@ const Encoding = "calico"
 const CgroupRoot = "/run/calico/cgroup"
 
 // Commands lists what to run on a node whose calico-node runs in the container
-// with that ID, as crictl knows it. bpftool runs on the node, where CgroupRoot is
-// mounted. With an empty container the commands name the files and cannot run.
+// with that ID, as crictl knows it. Its image has a bpftool, which nodes need not
+// have. With an empty container the commands name the files and cannot run.
 //
 // All of them read only. `connect-time` is not among them: its one subcommand
 // removes the programs.
@@ -51,7 +51,7 @@ func Commands(container string) []collect.Command {
 		command(VersionFile, "-v"),
 		{
 			File:   CgroupFile,
-			Argv:   []string{"bpftool", "-j", "cgroup", "show", CgroupRoot},
+			Argv:   []string{"crictl", "exec", container, "bpftool", "-j", "cgroup", "show", CgroupRoot},
 			Absent: regexp.MustCompile(`executable file not found`),
 		},
 	}

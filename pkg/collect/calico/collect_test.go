@@ -13,7 +13,7 @@ func TestCommands(t *testing.T) {
 		AffinityFile:  "crictl exec 5f2c calico-node -bpf nat aff --json",
 		ConntrackFile: "crictl exec 5f2c calico-node -bpf conntrack dump --json",
 		VersionFile:   "crictl exec 5f2c calico-node -v",
-		CgroupFile:    "bpftool -j cgroup show /run/calico/cgroup",
+		CgroupFile:    "crictl exec 5f2c bpftool -j cgroup show /run/calico/cgroup",
 	}
 	var files, unnamed []string
 	for _, command := range Commands("5f2c") {

@@ -67,25 +67,25 @@ func DecodeConntrack(raw []byte) ([]Flow, error) {
 	if err != nil {
 		return nil, err
 	}
-	elements, err := whole.items()
+	elements, err := whole.ElementsOrNull()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", ConntrackFile, err)
 	}
 	var flows []Flow
 	for _, element := range elements {
 		var f flowJSON
-		err := element.decode(&f)
+		err := element.Decode(&f)
 		var flow Flow
 		if err == nil {
 			flow, err = f.flow()
 			if err != nil {
-				err = element.errorf("%w", err)
+				err = element.Errorf("%w", err)
 			}
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", ConntrackFile, err)
 		}
-		flow.Line = collect.Line{Number: element.lineOf("src"), Text: f.String()}
+		flow.Line = collect.Line{Number: element.LineOf("src"), Text: f.String()}
 		flows = append(flows, flow)
 	}
 	return flows, nil

@@ -30,7 +30,7 @@ func FuzzDecode(f *testing.F) {
 			t.Fatal(err)
 		}
 		whole, _ := parseJSON(NATFile, nat)
-		if elements, _ := whole.items(); len(rows)+len(rest) != len(elements) {
+		if elements, _ := whole.ElementsOrNull(); len(rows)+len(rest) != len(elements) {
 			t.Errorf("%d rows and %d others of %d elements", len(rows), len(rest), len(elements))
 		}
 		checkRows(t, rows, rest, *table)

@@ -15,7 +15,7 @@ func count(t *testing.T, file string, raw []byte) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	elements, err := whole.items()
+	elements, err := whole.ElementsOrNull()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/internal/jsonlines"
 )
 
 // Installation is what the Tigera operator is asked to install. The operator writes
@@ -62,23 +63,23 @@ func DecodeInstallation(raw []byte) (Installation, error) {
 	return i, nil
 }
 
-func parsePool(item value) (Pool, error) {
+func parsePool(item jsonlines.Value) (Pool, error) {
 	var p struct {
 		Name          string `json:"name"`
 		CIDR          string `json:"cidr"`
 		Encapsulation string `json:"encapsulation"`
 	}
-	if err := item.decode(&p); err != nil {
+	if err := item.Decode(&p); err != nil {
 		return Pool{}, err
 	}
 	pool := Pool{
 		Name:          p.Name,
 		Encapsulation: p.Encapsulation,
-		Line:          collect.Line{Number: item.lineOf("cidr"), Text: "spec.calicoNetwork.ipPools.cidr: " + p.CIDR},
+		Line:          collect.Line{Number: item.LineOf("cidr"), Text: "spec.calicoNetwork.ipPools.cidr: " + p.CIDR},
 	}
 	var err error
 	if pool.CIDR, err = netip.ParsePrefix(p.CIDR); err != nil {
-		return Pool{}, item.errorf("cidr: %w", err)
+		return Pool{}, item.Errorf("cidr: %w", err)
 	}
 	return pool, nil
 }

@@ -2,25 +2,27 @@ package calico
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/internal/jsonlines"
 )
 
 // object reads values of an API object by their path and keeps the first error.
 type object struct {
 	kind string
-	root value
+	root jsonlines.Value
 	err  error
 }
 
 // readObject checks that the output of `kubectl get -o json` is an object of that
-// kind.
-func readObject(kind string, raw []byte) object {
+// kind, or of another one that is the same to `kubectl get --raw`.
+func readObject(kind string, raw []byte, also ...string) object {
 	o := object{kind: kind}
 	o.root, o.err = parseJSON(kind, raw)
-	if got, _ := o.text("kind"); o.err == nil && got != kind {
-		o.keep(o.root.errorf("the object's kind is %q", got))
+	if got, _ := o.text("kind"); o.err == nil && got != kind && !slices.Contains(also, got) {
+		o.keep(o.root.Errorf("the object's kind is %q", got))
 	}
 	return o
 }
@@ -43,36 +45,36 @@ func (o *object) flag(otherwise bool, path ...string) (bool, collect.Line) {
 func (o *object) read(to any, path []string) collect.Line {
 	found, line, ok := o.find(path)
 	if ok {
-		o.keep(found.decode(to))
+		o.keep(found.Decode(to))
 	}
 	return line
 }
 
 // find follows the path as far as the file has it.
-func (o *object) find(path []string) (found value, line collect.Line, ok bool) {
+func (o *object) find(path []string) (found jsonlines.Value, line collect.Line, ok bool) {
 	if o.err != nil {
-		return value{}, line, false
+		return jsonlines.Value{}, line, false
 	}
 	found = o.root
 	for i, name := range path {
-		member, ok, err := found.member(name)
+		member, ok, err := found.Get(name)
 		o.keep(err)
 		if !ok || err != nil {
-			return value{}, line, false
+			return jsonlines.Value{}, line, false
 		}
-		found = member
-		line = collect.Line{Number: member.line, Text: strings.Join(path[:i+1], ".") + ": " + member.short()}
+		found = member.Value
+		line = collect.Line{Number: member.Line, Text: strings.Join(path[:i+1], ".") + ": " + member.Short()}
 	}
 	return found, line, true
 }
 
 // items lists the array at the path.
-func (o *object) items(path ...string) []value {
+func (o *object) items(path ...string) []jsonlines.Value {
 	found, _, ok := o.find(path)
 	if !ok {
 		return nil
 	}
-	items, err := found.items()
+	items, err := found.ElementsOrNull()
 	o.keep(err)
 	return items
 }

@@ -32,6 +32,16 @@ func TestDecodeTigeraStatus(t *testing.T) {
 	compare(t, names, []string{"calico", "ippools", "kubeproxy-monitor"})
 }
 
+// The API server's own list says the kind once, and all in one line.
+func TestDecodeTigeraStatusOfAPI(t *testing.T) {
+	const answer = `{"apiVersion":"operator.tigera.io/v1","items":[{"metadata":{"name":"calico"},"status":{"conditions":[` +
+		`{"type":"Available","status":"True","reason":"AllObjectsAvailable","message":"All objects available"}]}}],"kind":"TigeraStatusList"}` + "\n"
+	all, err := DecodeTigeraStatus([]byte(answer))
+	if err != nil || len(all) != 1 || all[0].Component != "calico" || !all[0].Available.True() || all[0].Available.Line.Number != 0 {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
+
 func TestDecodeTigeraStatusWrongPool(t *testing.T) {
 	file := read(t, "cluster", "tigerastatus-wrong-pool.json")
 	all, err := DecodeTigeraStatus(file)
@@ -136,6 +146,19 @@ func TestDecodeFelixChange(t *testing.T) {
 				t.Errorf("%+v, want %+v", f, tt.want)
 			}
 		})
+	}
+}
+
+// A value is quoted from the line it begins at; a file of one line has no numbers.
+func TestDecodeObjectLine(t *testing.T) {
+	for text, number := range map[string]int{
+		"{\"kind\": \"FelixConfiguration\", \"spec\": {\n\"bpfEnabled\":\ntrue}}":  3,
+		"\n{\"kind\": \"FelixConfiguration\", \"spec\": {\"bpfEnabled\": true}}\n": 0,
+	} {
+		f, err := DecodeFelix([]byte(text))
+		if want := (collect.Line{Number: number, Text: "spec.bpfEnabled: true"}); err != nil || f.Lines.BPFEnabled != want {
+			t.Errorf("%q: line %+v and error %v, want %+v", text, f.Lines.BPFEnabled, err, want)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/internal/jsonlines"
 )
 
 // backend is a slot of the JSON form; an ordinal that the backend map lacks has
@@ -24,7 +25,7 @@ func readJSON(raw []byte) ([]row, unparsed, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	elements, err := whole.items()
+	elements, err := whole.ElementsOrNull()
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", NATFile, err)
 	}
@@ -33,7 +34,7 @@ func readJSON(raw []byte) ([]row, unparsed, error) {
 	for _, element := range elements {
 		r, err := parseElement(element)
 		if err != nil {
-			rest.add(element.whole(), "not a row of nat dump: "+err.Error())
+			rest.add(quote(element), "not a row of nat dump: "+err.Error())
 			continue
 		}
 		rows = append(rows, r)
@@ -42,36 +43,41 @@ func readJSON(raw []byte) ([]row, unparsed, error) {
 }
 
 // parseElement reads {"frontend": {…}, "backends": […]}.
-func parseElement(element value) (row, error) {
-	var frontend, backends value
-	other := ""
-	err := element.walk('{', func(name string, member value) {
-		switch name {
-		case "frontend":
-			frontend = member
-		case "backends":
-			backends = member
-		default:
-			other = name
+func parseElement(element jsonlines.Value) (row, error) {
+	var members []jsonlines.Member
+	if !element.Null() {
+		var err error
+		if members, err = element.Members(); err != nil {
+			return row{}, err
 		}
-	})
+	}
+	var frontend, backends jsonlines.Value
+	other := ""
+	for _, m := range members {
+		switch m.Name {
+		case "frontend":
+			frontend = m.Value
+		case "backends":
+			backends = m.Value
+		default:
+			other = m.Name
+		}
+	}
 	switch {
-	case err != nil:
-		return row{}, err
 	case other != "":
 		return row{}, fmt.Errorf("unknown member %q", other)
-	case frontend.raw == nil || backends.raw == nil:
+	case frontend.Raw == nil || backends.Raw == nil:
 		return row{}, errors.New("want a frontend and its backends")
 	}
 	var f fields
-	if err := frontend.decodeKnown(&f); err != nil {
+	if err := frontend.DecodeKnown(&f); err != nil {
 		return row{}, err
 	}
-	r, err := f.row(frontend.lineOf("addr"))
+	r, err := f.row(frontend.LineOf("addr"))
 	if err != nil {
 		return row{}, err
 	}
-	list, err := backends.items()
+	list, err := backends.ElementsOrNull()
 	if err != nil {
 		return row{}, err
 	}
@@ -85,9 +91,9 @@ func parseElement(element value) (row, error) {
 	return r, nil
 }
 
-func parseBackend(item value, id uint32, ordinal int) (slot, error) {
+func parseBackend(item jsonlines.Value, id uint32, ordinal int) (slot, error) {
 	var b backend
-	if err := item.decodeKnown(&b); err != nil {
+	if err := item.DecodeKnown(&b); err != nil {
 		return slot{}, err
 	}
 	what := missing
@@ -99,6 +105,6 @@ func parseBackend(item value, id uint32, ordinal int) (slot, error) {
 			return slot{}, err
 		}
 	}
-	s.line = collect.Line{Number: item.lineOf("addr"), Text: slotText(id, ordinal, what)}
+	s.line = collect.Line{Number: item.LineOf("addr"), Text: slotText(id, ordinal, what)}
 	return s, nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/internal/jsonlines"
 )
 
 // Status is what the Tigera operator says of one of its components: "calico",
@@ -29,17 +30,17 @@ type Condition struct {
 // True says that the condition is there and holds.
 func (c Condition) True() bool { return c.Status == "True" }
 
-// DecodeTigeraStatus reads the output of `kubectl get tigerastatus -o json`, a List
-// (Tigera operator v1.40, api/v1/tigerastatus_types.go). No component yet is an
+// DecodeTigeraStatus reads the output of `kubectl get tigerastatus -o json`, a List,
+// or what the API server answers, a TigeraStatusList (Tigera operator v1.40, api/v1/tigerastatus_types.go). No component yet is an
 // empty list. An error names the line.
 func DecodeTigeraStatus(raw []byte) ([]Status, error) {
-	list := readObject("List", raw)
+	list := readObject("List", raw, "TigeraStatusList")
 	var all []Status
 	for _, item := range list.items("items") {
 		one := object{kind: "TigeraStatus", root: item}
 		var s Status
 		if s.Component, _ = one.text("metadata", "name"); s.Component == "" {
-			one.keep(item.errorf("no name"))
+			one.keep(item.Errorf("no name"))
 		}
 		for _, condition := range one.items("status", "conditions") {
 			one.keep(s.add(condition))
@@ -56,14 +57,14 @@ func DecodeTigeraStatus(raw []byte) ([]Status, error) {
 }
 
 // add keeps a condition; the last one of a type counts.
-func (s *Status) add(from value) error {
+func (s *Status) add(from jsonlines.Value) error {
 	var c struct {
 		Type    string `json:"type"`
 		Status  string `json:"status"`
 		Reason  string `json:"reason"`
 		Message string `json:"message"`
 	}
-	if err := from.decode(&c); err != nil {
+	if err := from.Decode(&c); err != nil {
 		return err
 	}
 	at := "type"
@@ -75,7 +76,7 @@ func (s *Status) add(from value) error {
 		Reason:  c.Reason,
 		Message: c.Message,
 		Line: collect.Line{
-			Number: from.lineOf(at),
+			Number: from.LineOf(at),
 			Text:   fmt.Sprintf("%s %s=%s %s: %s", s.Component, c.Type, c.Status, c.Reason, c.Message),
 		},
 	}

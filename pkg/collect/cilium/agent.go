@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/internal/jsonlines"
 )
 
 // agentEntry is one service of the agent's list: the parts of
@@ -41,36 +42,37 @@ type agentBackend struct {
 	line  collect.Line
 }
 
-func newAgentEntry(service element) (agentEntry, error) {
-	if service.raw[0] != '{' {
-		return agentEntry{}, fmt.Errorf("line %d: %s where a service is due", service.line, service.short())
+func newAgentEntry(service jsonlines.Value) (agentEntry, error) {
+	if service.Raw[0] != '{' {
+		return agentEntry{}, service.InsteadOf("a service")
 	}
-	spec, found := service.get("spec")
-	if status, ok := service.get("status"); ok {
-		if realized, ok := status.get("realized"); ok {
+	spec, found, _ := service.Get("spec")
+	if status, ok, _ := service.Get("status"); ok {
+		// A status that is no object says nothing, and the spec counts.
+		if realized, ok, _ := status.Get("realized"); ok {
 			spec, found = realized, true
 		}
 	}
-	entry := agentEntry{line: collect.Line{Number: service.line}}
+	entry := agentEntry{line: collect.Line{Number: service.Line}}
 	if !found {
-		entry.line.Text = service.short()
+		entry.line.Text = service.Short()
 		return entry, nil
 	}
-	members, err := spec.members()
+	members, err := spec.Members()
 	if err != nil {
 		return agentEntry{}, err
 	}
 	for _, m := range members {
-		switch m.key {
+		switch m.Name {
 		case "id":
-			err = m.decode(&entry.id)
+			err = m.Decode(&entry.id)
 		case "frontend-address":
-			entry.line.Number = m.keyLine
-			err = m.decode(&entry.at)
+			entry.line.Number = m.NameLine
+			err = m.Decode(&entry.at)
 		case "flags":
-			err = m.decode(&entry.flags)
+			err = m.Decode(&entry.flags)
 		case "backend-addresses":
-			err = entry.addBackends(m.element)
+			err = entry.addBackends(m.Value)
 		}
 		if err != nil {
 			return agentEntry{}, err
@@ -82,20 +84,17 @@ func newAgentEntry(service element) (agentEntry, error) {
 }
 
 // addBackends reads the list, which is null where there are none.
-func (e *agentEntry) addBackends(list element) error {
-	if list.null() {
-		return nil
-	}
-	elements, err := list.elements()
+func (e *agentEntry) addBackends(list jsonlines.Value) error {
+	elements, err := list.ElementsOrNull()
 	if err != nil {
 		return err
 	}
 	for _, element := range elements {
 		var b agentBackend
-		if err := element.decode(&b); err != nil {
+		if err := element.Decode(&b); err != nil {
 			return err
 		}
-		b.line = collect.Line{Number: element.line, Text: fmt.Sprintf("%s %s", b.agentAddress, b.State)}
+		b.line = collect.Line{Number: element.Line, Text: fmt.Sprintf("%s %s", b.agentAddress, b.State)}
 		e.backends = append(e.backends, b)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/internal/jsonlines"
 )
 
 func FuzzDecode(f *testing.F) {
@@ -102,8 +103,8 @@ func FuzzDecodeServices(f *testing.F) {
 		if again, _ := DecodeServices(raw); !reflect.DeepEqual(again, table) {
 			t.Error("a second decoding differs")
 		}
-		root, _ := parseJSON(raw)
-		entries, _ := root.elements()
+		root, _ := jsonlines.Parse(raw)
+		entries, _ := root.Elements()
 		if len(table.Frontends)+len(table.Unparsed) < len(entries) {
 			t.Errorf("%d entries, of which some are nowhere", len(entries))
 		}

@@ -55,7 +55,7 @@ func DecodeHealth(raw []byte) (Health, error) {
 		return Health{}, r.err
 	}
 	var status healthStatus
-	if r.keep(r.root.decode(&status)); r.err != nil {
+	if r.keep(r.root.Decode(&status)); r.err != nil {
 		return Health{}, r.err
 	}
 	var health Health

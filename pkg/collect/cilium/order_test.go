@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/internal/jsonlines"
 )
 
 // Without the counts every slot is in use, and the time of affinity is unknown.
@@ -59,22 +60,22 @@ func TestDecodeOrder(t *testing.T) {
 
 func shuffle(t *testing.T, raw []byte, seed uint64) []byte {
 	t.Helper()
-	root, err := parseJSON(raw)
+	root, err := jsonlines.Parse(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
-	members, err := root.members()
+	members, err := root.Members()
 	if err != nil {
 		t.Fatal(err)
 	}
 	rand.New(rand.NewPCG(seed, 1)).Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
 	var parts []string
 	for _, m := range members {
-		key, err := json.Marshal(m.key)
+		key, err := json.Marshal(m.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		parts = append(parts, string(key)+":"+string(m.raw))
+		parts = append(parts, string(key)+":"+string(m.Raw))
 	}
 	return []byte("{" + strings.Join(parts, ",") + "}")
 }

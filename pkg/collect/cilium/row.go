@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/internal/jsonlines"
 )
 
 // address names a frontend in the services map.
@@ -77,30 +78,30 @@ func readRows(file string, raw []byte) ([]row, error) {
 }
 
 func parseRows(raw []byte) ([]row, error) {
-	root, err := parseJSON(raw)
+	root, err := jsonlines.Parse(raw)
 	if err != nil {
 		return nil, err
 	}
-	members, err := root.members()
+	members, err := root.Members()
 	if err != nil {
 		return nil, err
 	}
 	var rows []row
 	for _, m := range members {
-		entries, err := m.elements()
+		entries, err := m.Elements()
 		if err != nil {
 			return nil, err
 		}
 		if len(entries) == 0 {
-			rows = append(rows, row{key: m.key, line: collect.Line{Number: m.keyLine, Text: m.key + ": []"}})
+			rows = append(rows, row{key: m.Name, line: collect.Line{Number: m.NameLine, Text: m.Name + ": []"}})
 		}
 		for _, e := range entries {
-			entry, err := e.text()
+			entry, err := e.Text()
 			if err != nil {
 				return nil, err
 			}
-			line := collect.Line{Number: m.keyLine, Text: m.key + ": " + strings.TrimSpace(entry)}
-			rows = append(rows, row{m.key, entry, line})
+			line := collect.Line{Number: m.NameLine, Text: m.Name + ": " + strings.TrimSpace(entry)}
+			rows = append(rows, row{m.Name, entry, line})
 		}
 	}
 	return rows, nil

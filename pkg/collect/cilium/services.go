@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/internal/jsonlines"
 )
 
 // DecodeServices makes the service table of the agent's own list, the output of
@@ -26,11 +27,11 @@ func DecodeServices(raw []byte) (collect.ServiceTable, error) {
 }
 
 func decodeServices(raw []byte) (collect.ServiceTable, error) {
-	root, err := parseJSON(raw)
+	root, err := jsonlines.Parse(raw)
 	if err != nil {
 		return collect.ServiceTable{}, err
 	}
-	services, err := root.elements()
+	services, err := root.Elements()
 	if err != nil {
 		return collect.ServiceTable{}, err
 	}

@@ -3,8 +3,10 @@ package cilium
 import (
 	"fmt"
 	"regexp"
+	"strings"
 
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/internal/jsonlines"
 )
 
 // Status is what the agent says of itself. A value is empty where the agent does
@@ -94,15 +96,15 @@ func DecodeVersion(raw []byte) (daemon string, line collect.Line, err error) {
 // reader reads values by their path and keeps the first error.
 type reader struct {
 	file string
-	root element
+	root jsonlines.Value
 	err  error
 }
 
 func newReader(file string, raw []byte) reader {
 	r := reader{file: file}
-	root, err := parseJSON(raw)
-	if err == nil && root.raw[0] != '{' {
-		err = fmt.Errorf("line %d: %s where { is due", root.line, root.short())
+	root, err := jsonlines.Parse(raw)
+	if err == nil && root.Raw[0] != '{' {
+		err = root.InsteadOf("{")
 	}
 	r.root = root
 	r.keep(err)
@@ -114,7 +116,7 @@ func (r *reader) text(path ...string) (string, collect.Line) {
 	if !ok {
 		return "", line
 	}
-	text, err := value.text()
+	text, err := value.Text()
 	r.keep(err)
 	return text, line
 }
@@ -122,30 +124,28 @@ func (r *reader) text(path ...string) (string, collect.Line) {
 func (r *reader) flag(path ...string) (bool, collect.Line) {
 	value, line, ok := r.find(path)
 	switch {
-	case !ok || string(value.raw) == "false":
+	case !ok || string(value.Raw) == "false":
 		return false, line
-	case string(value.raw) != "true":
-		r.keep(fmt.Errorf("line %d: %s where true or false is due", value.line, value.short()))
+	case string(value.Raw) != "true":
+		r.keep(value.InsteadOf("true or false"))
 	}
 	return true, line
 }
 
 // find follows the path as far as the file has it.
-func (r *reader) find(path []string) (value element, line collect.Line, ok bool) {
+func (r *reader) find(path []string) (value jsonlines.Value, line collect.Line, ok bool) {
 	if r.err != nil {
-		return element{}, line, false
+		return jsonlines.Value{}, line, false
 	}
 	value = r.root
-	for i, key := range path {
-		if value.raw[0] != '{' {
-			r.keep(fmt.Errorf("line %d: %s where { is due", value.line, value.short()))
-			return element{}, line, false
-		}
-		m, ok := value.get(key)
+	for i, name := range path {
+		m, ok, err := value.Get(name)
+		r.keep(err)
 		if !ok {
-			return element{}, line, false
+			return jsonlines.Value{}, line, false
 		}
-		value, line = m.element, m.quote(path[:i+1]...)
+		value = m.Value
+		line = collect.Line{Number: m.NameLine, Text: strings.Join(path[:i+1], ".") + ": " + m.Short()}
 	}
 	return value, line, true
 }

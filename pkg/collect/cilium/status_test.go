@@ -127,6 +127,14 @@ func TestDecodeStatusErrors(t *testing.T) {
 	}
 }
 
+// A value is quoted from the line of its name.
+func TestDecodeStatusLine(t *testing.T) {
+	status, err := DecodeStatus([]byte("{\"cilium\": {\n\"state\":\n\"Ok\"}}"))
+	if want := (collect.Line{Number: 2, Text: `cilium.state: "Ok"`}); err != nil || status.Lines.State != want {
+		t.Errorf("line %+v and error %v, want %+v", status.Lines.State, err, want)
+	}
+}
+
 func TestDecodeVersion(t *testing.T) {
 	daemon, line, err := DecodeVersion(read(t, "worker", VersionFile))
 	if err != nil {
