@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -105,6 +106,31 @@ func (i Index) Lacks(scenario spec.Scenario) string {
 		text += fmt.Sprintf(" (it was made for %s)", strings.Join(i.Scenarios, ", "))
 	}
 	return text
+}
+
+// Otherwise says in what a bundle's data plane for a scenario is not what the lock
+// of this tree pins, "" where it is: a bundle that another revision made may be
+// whole and hold other images.
+func (i Index) Otherwise(scenario spec.Scenario, lock spec.Lock) string {
+	name, version := scenario.Spec.DataPlane.Chart()
+	packed, there := i.Plane(name, version)
+	pinned, ok := lock.Chart(name, version)
+	if !there || !ok {
+		return ""
+	}
+	for _, part := range slices.Sorted(maps.Keys(pinned.Images)) {
+		image, want := packed.Images[part], pinned.Images[part]
+		switch {
+		case image.Reference == "":
+			return fmt.Sprintf("%s %s has no %s image", name, version, part)
+		case image.Origin == imagebuild.Registry && strings.Contains(want, "@") && image.Reference != want:
+			return fmt.Sprintf("the %s image of %s %s is %s, and charts/lock.yaml pins %s", part, name, version, image.Reference, want)
+		}
+	}
+	if pinned.Digest != "" && !strings.HasSuffix(packed.ChartFrom, pinned.Digest) {
+		return fmt.Sprintf("chart %s %s is from %s, and charts/lock.yaml pins %s", name, version, packed.ChartFrom, pinned.Digest)
+	}
+	return ""
 }
 
 // check finds what a reader of the index could stumble over.

@@ -1,8 +1,10 @@
 package bundle
 
 import (
+	"strings"
 	"testing"
 
+	"service-dataplane/internal/imagebuild"
 	"service-dataplane/internal/spec"
 )
 
@@ -82,6 +84,37 @@ func TestCheckOfPlanes(t *testing.T) {
 		change(&i, &i.Planes[0])
 		if err := i.check(); err == nil {
 			t.Errorf("a plane %s is taken", name)
+		}
+	}
+}
+
+// TestOtherwise: a bundle can be whole and hold what another revision pinned.
+func TestOtherwise(t *testing.T) {
+	const pin, other = "quay.io/cilium/cilium:v1@sha256:1", "quay.io/cilium/cilium:v1@sha256:2"
+	cilium := scenario(spec.CiliumChart, "1.20.2")
+	for _, test := range []struct {
+		name, pinned, digest string
+		image                imagebuild.Image
+		from                 string
+		want                 string // of the answer, "" for none
+	}{
+		{"as pinned", pin, "sha256:c", imagebuild.Image{Reference: pin, Origin: imagebuild.Registry}, "oci://x sha256:c", ""},
+		{"another digest", pin, "", imagebuild.Image{Reference: other, Origin: imagebuild.Registry}, "", "is " + other + ", and charts/lock.yaml pins " + pin},
+		{"without a digest", pin, "", imagebuild.Image{Reference: "quay.io/cilium/cilium:v1", Origin: imagebuild.Registry}, "", "pins " + pin},
+		{"built from source", pin, "", imagebuild.Image{Reference: "localhost/x:v1", Origin: imagebuild.Source}, "", ""},
+		{"from a directory", pin, "", imagebuild.Image{Reference: "quay.io/cilium/cilium:v1", Origin: FromDirectory}, "", ""},
+		{"nothing pinned", "quay.io/cilium/cilium:v1", "", imagebuild.Image{Reference: other, Origin: imagebuild.Registry}, "", ""},
+		{"no image", pin, "", imagebuild.Image{}, "", "has no agent image"},
+		{"another chart", pin, "sha256:c", imagebuild.Image{Reference: pin, Origin: imagebuild.Registry}, "oci://x sha256:d", "pins sha256:c"},
+	} {
+		lock := spec.Lock{Charts: []spec.Chart{{Name: spec.CiliumChart, Version: "1.20.2", Digest: test.digest, Images: map[string]string{"agent": test.pinned}}}}
+		index := Index{Planes: []Plane{{Name: spec.CiliumChart, Version: "1.20.2", Images: map[string]imagebuild.Image{"agent": test.image}, ChartFrom: test.from}}}
+		got := index.Otherwise(cilium, lock)
+		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+		if got := (Index{}).Otherwise(cilium, lock) + index.Otherwise(spec.Scenario{}, lock) + index.Otherwise(cilium, spec.Lock{}); got != "" {
+			t.Errorf("%s: %q where there is nothing to compare", test.name, got)
 		}
 	}
 }

@@ -155,6 +155,8 @@ func (l *lab) unpack(ctx context.Context, runnable []spec.Scenario) error {
 			for _, scenario := range runnable {
 				if lacks := b.Lacks(scenario); lacks != "" {
 					err = errors.Join(err, fmt.Errorf("bundle %s lacks what scenario %s needs: %s", l.Bundle, scenario.Metadata.Name, lacks))
+				} else if otherwise := b.Otherwise(scenario, l.Lock); otherwise != "" {
+					err = errors.Join(err, fmt.Errorf("bundle %s has for scenario %s what this tree does not pin: %s\n  → make it again with the runner of this tree", l.Bundle, scenario.Metadata.Name, otherwise))
 				}
 			}
 			return err
