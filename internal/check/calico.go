@@ -65,6 +65,22 @@ func operatorSatisfied(in subject, j *judgement) {
 	}
 }
 
+// operatorVersion judges the version that the operator says it has installed.
+func operatorVersion(in subject, j *judgement) {
+	c, want := in.Mode.Calico, in.dataPlane.Calico
+	if c == nil || want == nil || !j.usable(in, c.Version.Ref.File) {
+		return
+	}
+	switch got := c.Version; got.Value {
+	case "":
+		j.undecided("cluster", got.Ref, "the operator does not say which version it has installed")
+	case want.Version:
+		j.quote("cluster", got.Ref, "the operator has installed %s", got.Value)
+	default:
+		j.contradict("cluster", got.Ref, "the operator has installed %s, the scenario names %s", got.Value, want.Version)
+	}
+}
+
 // hooksAttached judges the programs that translate at connect(). That none is
 // listed decides nothing: an old bpftool knows not every kind of attachment.
 func hooksAttached(in subject, node collect.NodeMode, j *judgement) {

@@ -40,7 +40,9 @@ func tracked(in subject, j *judgement) {
 			continue
 		}
 		for _, t := range in.state(role).Translations {
-			if !in.translatedOn(role, t.Destination) {
+			// What Calico passes on to the backend's node is translated there, and
+			// carries the address of the node it entered.
+			if !in.translatedOn(role, t.Destination) && t.Tracker != collect.TrackedByCalico {
 				continue
 			}
 			connections += t.Count

@@ -10,9 +10,13 @@ import (
 
 // TestRecordedRunsPass is what every negative control starts from.
 func TestRecordedRunsPass(t *testing.T) {
-	for _, scenario := range []string{"iptables", "nftables", "cilium", "cilium-kube-proxy"} {
-		t.Run(scenario, func(t *testing.T) {
-			for id, c := range record(t, scenario).judge() {
+	for run, checks := range map[string]int{"iptables": 15, "nftables": 15, "cilium": 15, "cilium-kube-proxy": 15, "calico-ebpf": 15, wrongPool: 3} {
+		t.Run(run, func(t *testing.T) {
+			judged := record(t, run).judge()
+			if len(judged) != checks {
+				t.Errorf("%d checks, want %d", len(judged), checks)
+			}
+			for id, c := range judged {
 				if c.Verdict != collect.Pass {
 					t.Errorf("%s is %s: %s", id, c.Verdict, c.Reason)
 				}
@@ -30,25 +34,59 @@ const (
 
 // control is one change to a good run and what must come of it.
 type control struct {
-	name     string
-	scenario string
-	change   func(r *recorded)
-	want     []turn
+	name   string
+	run    string
+	change func(r *recorded)
+	want   []turn
+}
+
+func controls() []control {
+	return slices.Concat(modeControls(), trafficControls(), kernelControls(), ciliumControls(), calicoControls(), refusalControls())
+}
+
+// TestEveryCheckHasAControl: a check that no control turns could be one that cannot
+// fail. That of what was collected never does, it is undecided.
+func TestEveryCheckHasAControl(t *testing.T) {
+	type turning struct {
+		id      string
+		verdict collect.Verdict
+	}
+	turned := map[turning]int{}
+	for _, c := range controls() {
+		for _, w := range c.want {
+			turned[turning{w.id, w.verdict}]++
+		}
+	}
+	for _, id := range IDs() {
+		want := collect.Fail
+		if id == "collect.complete" {
+			want = collect.Inconclusive
+		}
+		if turned[turning{id, want}] == 0 {
+			t.Errorf("no control makes %s %s", id, want)
+		}
+	}
 }
 
 // TestNegativeControls changes one thing in the raw files of a good run. Every
 // check it must turn is listed with the place it has to name; no other may
 // turn.
 func TestNegativeControls(t *testing.T) {
-	for _, test := range slices.Concat(modeControls(), trafficControls(), kernelControls(), ciliumControls()) {
+	for _, test := range controls() {
 		t.Run(strings.ReplaceAll(test.name, " ", "-"), func(t *testing.T) {
-			r := record(t, test.scenario)
+			r := record(t, test.run)
 			test.change(r)
 			want := map[string]turn{}
 			for _, w := range test.want {
 				want[w.id] = w
 			}
-			for id, c := range r.judge() {
+			judged := r.judge()
+			for id := range want {
+				if _, made := judged[id]; !made {
+					t.Errorf("%s is not made", id)
+				}
+			}
+			for id, c := range judged {
 				w, turned := want[id]
 				switch {
 				case !turned && c.Verdict != collect.Pass:

@@ -175,6 +175,7 @@ func version(in subject, j *judgement) {
 		}
 		agentVersion(in, *node, j)
 	}
+	operatorVersion(in, j)
 }
 
 func sole(in subject, j *judgement) {

@@ -8,7 +8,6 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -19,6 +18,18 @@ import (
 	"service-dataplane/pkg/collect/traffic"
 )
 
+// wrongPool is the run of the experiment of that name, whose scenario is calico-ebpf.
+// All other runs are of service-path and go by their scenario.
+const wrongPool = "calico-wrong-pool"
+
+// madeOn says which experiment was made on which scenario.
+func madeOn(run string) (experiment, scenario string) {
+	if run == wrongPool {
+		return run, "calico-ebpf"
+	}
+	return "service-path", run
+}
+
 // recorded is a run whose raw files can be changed before it is judged.
 type recorded struct {
 	*testing.T
@@ -27,11 +38,11 @@ type recorded struct {
 	experiment spec.Experiment
 }
 
-func record(t *testing.T, scenario string) *recorded {
+func record(t *testing.T, run string) *recorded {
 	t.Helper()
 	r := &recorded{T: t, raw: fstest.MapFS{}}
-	r.load(scenario)
-	r.read(os.DirFS(rawDir(scenario)))
+	r.load(run)
+	r.read(os.DirFS(rawDir(run)))
 	return r
 }
 
@@ -51,17 +62,19 @@ func (r *recorded) read(raw fs.FS) {
 	}
 }
 
-// rawDir is where a whole run of a scenario is recorded.
-func rawDir(scenario string) string {
-	if !strings.HasPrefix(scenario, "cilium") {
+// rawDir is where a whole run is recorded.
+func rawDir(run string) string {
+	experiment, scenario := madeOn(run)
+	if scenario == "iptables" || scenario == "nftables" {
 		return "../evidence/testdata/" + scenario + "/raw"
 	}
-	return "../../results/service-path/" + scenario + "/raw"
+	return "../../results/" + experiment + "/" + scenario + "/raw"
 }
 
 // load reads the project's own scenario and experiment.
-func (r *recorded) load(scenario string) {
+func (r *recorded) load(run string) {
 	r.Helper()
+	experiment, scenario := madeOn(run)
 	lock, err := spec.LoadLock("../../charts/lock.yaml")
 	if err != nil {
 		r.Fatal(err)
@@ -72,7 +85,7 @@ func (r *recorded) load(scenario string) {
 		r.Fatal(err)
 	}
 	r.scenario = all[0]
-	if r.experiment, err = spec.LoadExperiment("../../experiments/service-path.yaml", IDs()); err != nil {
+	if r.experiment, err = spec.LoadExperiment("../../experiments/"+experiment+".yaml", IDs()); err != nil {
 		r.Fatal(err)
 	}
 }
@@ -102,6 +115,20 @@ func (r *recorded) replace(file, pattern, with string) {
 	changed := bytes.Clone(old[:match[0]])
 	changed = re.Expand(changed, []byte(with), old, match)
 	r.raw[file].Data = append(changed, old[match[1]:]...)
+}
+
+// edit changes a file that is one JSON value.
+func edit[T any](r *recorded, file string, change func(T) T) {
+	r.Helper()
+	var value T
+	if err := json.Unmarshal(r.raw[file].Data, &value); err != nil {
+		r.Fatalf("%s: %v", file, err)
+	}
+	data, err := json.MarshalIndent(change(value), "", "  ")
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.raw[file].Data = append(data, '\n')
 }
 
 // find returns the first group of a pattern's first match in a file.

@@ -57,6 +57,8 @@ func untouched(in subject, j *judgement) {
 		switch {
 		case c == nil || c.ProxyNodes.Value == "":
 			j.undecided("cluster", collect.Ref{File: evidence.DaemonSetFile}, "how many nodes are meant to have a kube-proxy was not read")
+		case c.ProxyNodes.Value == collect.Absent:
+			j.contradict("cluster", c.ProxyNodes.Ref, "there is no DaemonSet kube-proxy any more")
 		case c.ProxyNodes.Value != fmt.Sprint(len(spec.Roles)):
 			j.contradict("cluster", c.ProxyNodes.Ref, "the DaemonSet kube-proxy is meant for %s nodes, want %d", c.ProxyNodes.Value, len(spec.Roles))
 		case c.ProxySelector.Value == collect.Present:

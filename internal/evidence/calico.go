@@ -166,13 +166,12 @@ func (s *source) calicoVersion(role string) collect.Observation {
 func (s *source) calicoTable(role string, state *collect.NodeState) {
 	file, text, affinity := onNode(role, calico.NATFile), onNode(role, calico.NATTextFile), onNode(role, calico.AffinityFile)
 	var raw calico.Raw
-	var ok bool
 	raw.NATText, _ = s.captured(text)
-	if raw.Affinity, ok = s.optional(affinity); !ok {
-		return
-	}
 	_, recorded := s.records[file]
-	if raw.NAT, ok = s.optional(file); !ok && recorded {
+	var known, complete bool
+	raw.NAT, known = s.optional(file)
+	raw.Affinity, complete = s.optional(affinity)
+	if !complete || recorded && !known {
 		return
 	}
 	if !recorded || s.records[file].Outcome == collect.NotThere {
@@ -180,6 +179,8 @@ func (s *source) calicoTable(role string, state *collect.NodeState) {
 		if s.unusable[text] {
 			return
 		}
+	} else {
+		raw.NATText = nil // JSON of nothing is a failure, and not read from the text
 	}
 	table, err := calico.Decode(raw)
 	s.addTable(file, table, err, state)

@@ -31,7 +31,7 @@ func TableFiles(role, encoding string) []string {
 	case cilium.AgentEncoding:
 		return []string{onNode(role, cilium.ServicesFile)}
 	case calico.Encoding:
-		return []string{onNode(role, calico.NATFile), onNode(role, calico.AffinityFile)}
+		return []string{onNode(role, calico.NATFile), onNode(role, calico.NATTextFile), onNode(role, calico.AffinityFile)}
 	}
 	var files []string
 	for _, c := range commands {

@@ -7,12 +7,14 @@ import (
 	"net/netip"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"service-dataplane/internal/spec"
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/calico"
 	"service-dataplane/pkg/collect/traffic"
 )
 
@@ -89,6 +91,45 @@ func TestNormalizeAnotherRun(t *testing.T) {
 	}
 }
 
+// TestNormalizeCalicoAgain: maps have no order, and give numbers as they come.
+func TestNormalizeCalicoAgain(t *testing.T) {
+	write := func(change func(fstest.MapFS)) []byte {
+		out, err := json.Marshal(Normalize(loadCalico(t, "service-path", change), nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	first := write(func(fstest.MapFS) {})
+	if address := regexp.MustCompile(`\d+\.\d+\.\d+\.\d+`).Find(first); address != nil {
+		t.Errorf("it holds the address %s", address)
+	}
+	for name, change := range map[string]func(file *fstest.MapFile){
+		"another order": func(file *fstest.MapFile) {
+			var all []any
+			if err := json.Unmarshal(file.Data, &all); err != nil {
+				t.Fatal(err)
+			}
+			slices.Reverse(all)
+			file.Data, _ = json.Marshal(all)
+		},
+		"other numbers": func(file *fstest.MapFile) {
+			file.Data = regexp.MustCompile(`"id": ?(\d+)`).ReplaceAll(file.Data, []byte(`"id": 9$1`))
+		},
+	} {
+		again := write(func(raw fstest.MapFS) {
+			for _, role := range spec.Roles {
+				for _, file := range []string{calico.NATFile, calico.ConntrackFile, calico.CgroupFile} {
+					change(raw[role+"/"+file])
+				}
+			}
+		})
+		if !bytes.Equal(first, again) {
+			t.Errorf("%s changes it", name)
+		}
+	}
+}
+
 // TestNormalizeTells: what a reader compares runs for does change it.
 func TestNormalizeTells(t *testing.T) {
 	raw, s, x := load(t, "iptables")
@@ -118,6 +159,13 @@ func TestNormalizeTells(t *testing.T) {
 		{"an agent", func() { e.Mode.Nodes[1].Agent = &collect.AgentMode{} }},
 		{"its socket LB", func() { e.Mode.Nodes[1].Agent.SocketLB.Value = collect.Enabled }},
 		{"its health", func() { e.Mode.Nodes[1].Agent.Health.Value = "3/3 reachable" }},
+		{"the objects of Calico", func() { e.Mode.Calico = &collect.CalicoMode{} }},
+		{"its eBPF", func() { e.Mode.Calico.BPF.Value = collect.Enabled }},
+		{"a component of its operator", func() { e.Mode.Calico.Components = []collect.Component{{Name: "calico"}} }},
+		{"the component's state", func() { e.Mode.Calico.Components[0].State.Value = "degraded" }},
+		{"the nodes of kube-proxy", func() { e.Mode.Calico.ProxyNodes.Value = "3" }},
+		{"the selector of kube-proxy", func() { e.Mode.Calico.ProxySelector.Value = collect.Present }},
+		{"programs at a cgroup", func() { e.Mode.Nodes[1].Hooks.Value = "calico_connect_v4 at cgroup_inet4_connect" }},
 		{"a translation", func() { e.Traffic[0].Attempts[2].KernelRemote = netip.MustParseAddrPort("192.0.2.1:5") }},
 	} {
 		change.make()

@@ -16,10 +16,11 @@ import (
 
 var scenarios = []string{"iptables", "nftables"}
 
-func load(t *testing.T, scenario string) (fstest.MapFS, spec.Scenario, spec.Experiment) {
+// filesOf takes a raw directory into memory.
+func filesOf(t *testing.T, dir string) fstest.MapFS {
 	t.Helper()
 	files := fstest.MapFS{}
-	raw := os.DirFS("testdata/" + scenario + "/raw")
+	raw := os.DirFS(dir)
 	err := fs.WalkDir(raw, ".", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -31,6 +32,12 @@ func load(t *testing.T, scenario string) (fstest.MapFS, spec.Scenario, spec.Expe
 	if err != nil {
 		t.Fatal(err)
 	}
+	return files
+}
+
+func load(t *testing.T, scenario string) (fstest.MapFS, spec.Scenario, spec.Experiment) {
+	t.Helper()
+	files := filesOf(t, "testdata/"+scenario+"/raw")
 	s := spec.Scenario{Metadata: spec.Metadata{Name: scenario}}
 	s.Spec.Expect = spec.Expectation{
 		Mode: scenario, Encoding: scenario, Selection: "random",

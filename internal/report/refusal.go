@@ -55,7 +55,7 @@ func Refusal(run results.Run, e collect.Evidence, checks []collect.Check) ([]byt
 	d.table([]string{"Node", "What", "Found", "Where"}, rows)
 	writeChecks(&d, "Checks", checks)
 	writeProvenance(&d, run, e.Problems)
-	return []byte(strings.TrimRight(d.String(), "\n") + "\n"), nil
+	return []byte(strings.TrimRight(withoutDeadLinks(run, d.String(), e.Problems), "\n") + "\n"), nil
 }
 
 // writeRefusals is the table of an experiment that asks for what is to be
@@ -73,8 +73,8 @@ func writeRefusals(d *document, runs []IndexEntry) {
 			}
 		}
 		rows = append(rows, []string{
-			fmt.Sprintf("[%s](%s)", escape(r.Evidence.Scenario), escapePath(path.Join(r.Dir, "README.md"))),
-			dash(said), dash(proxies), verdictLine(r.Checks), r.Run.Started.UTC().Format("2006-01-02"),
+			fmt.Sprintf("[%s](%s)", columnName(r), escapePath(path.Join(r.Dir, "README.md"))),
+			dash(said), dash(proxies), verdictLine(r.Checks), date(r),
 		})
 	}
 	d.table([]string{"Scenario", "The operator says", "Nodes with a kube-proxy", "Checks", "Date"}, rows)
