@@ -173,8 +173,12 @@ func inspectMemory(sys System) Finding {
 	return Finding{"memory", OK, text, ""}
 }
 
+// Go is the subject of the finding that a run from a bundle file can do without:
+// the workload's image is in it.
+const Go = "go"
+
 func inspectGo(ctx context.Context, sys System) Finding {
-	const subject = "go"
+	const subject = Go
 	found, err := sys.Run(ctx, "go", "env", "GOVERSION")
 	if err == nil && version.Compare(found, minGo) >= 0 {
 		return Finding{subject, OK, found, ""}

@@ -130,10 +130,16 @@ func (o outcomes) reason(scenario spec.Scenario) (Outcome, bool) {
 	return Outcome{}, false
 }
 
+// brought says whether the bundle is a file: those have the workload's image too.
+func (l *lab) brought() bool {
+	info, err := os.Stat(l.Bundle)
+	return err == nil && info.Mode().IsRegular()
+}
+
 // preflight finds out what this host can run before anything is created.
 func (l *lab) preflight(ctx context.Context) (runnable []spec.Scenario, skipped outcomes, err error) {
 	for _, finding := range host.Inspect(ctx, l.sys) {
-		if finding.State == host.Missing {
+		if finding.State == host.Missing && !(finding.Subject == host.Go && l.brought()) {
 			err = errors.Join(err, fmt.Errorf("%w: %s: %s\n  %s", ErrHost, finding.Subject, finding.Text, finding.Cure))
 		}
 	}

@@ -1,11 +1,15 @@
 package lab
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
+	"service-dataplane/internal/host"
 	"service-dataplane/internal/spec"
 	"service-dataplane/pkg/collect"
 )
@@ -141,5 +145,30 @@ func TestReplaceFile(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 1 {
 		t.Errorf("left is %v", left)
+	}
+}
+
+// TestPreflightGo: a bundle file has the workload's image, which Go is needed
+// for otherwise.
+func TestPreflightGo(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "bundle.tar")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	sys := host.Local()
+	run := sys.Run
+	sys.Run = func(ctx context.Context, argv ...string) (string, error) {
+		if argv[0] == "go" {
+			return "", errors.New("no such program")
+		}
+		return run(ctx, argv...)
+	}
+	for bundle, needed := range map[string]bool{"": true, dir: true, file: false, filepath.Join(dir, "nosuch"): true} {
+		l := &lab{Options: Options{Bundle: bundle}, sys: sys}
+		_, _, err := l.preflight(t.Context())
+		if got := err != nil && strings.Contains(err.Error(), ": go: no such program"); got != needed {
+			t.Errorf("bundle %q: %v, want Go asked for: %v", bundle, err, needed)
+		}
 	}
 }
