@@ -100,7 +100,7 @@ func judgeUnparsed(role string, a account, j *judgement) {
 	var rest []collect.Line
 	for _, line := range a.Unparsed {
 		if contradictory(a.Encoding, line) {
-			j.contradict(role, collect.Ref{File: a.File, Line: line}, "the dumps of the map contradict each other")
+			j.contradict(role, collect.Ref{File: a.File, Line: line}, "the map contradicts itself")
 		} else {
 			rest = append(rest, line)
 		}
@@ -116,10 +116,21 @@ func judgeUnparsed(role string, a account, j *judgement) {
 var dumpsDiffer = regexp.MustCompile(` # (not in ` + cilium.LBFile + `|not in ` + cilium.FrontendsFile +
 	`|slot \d+ is missing|a slot without a frontend|` + cilium.FrontendsFile + ` (counts|has the number) .*)$`)
 
-// contradictory tells a row that another dump of the same map contradicts from
-// one that is not understood. It speaks of the state, not of the decoder.
+// rowsDiffer are those of package calico: a frontend counts other backends than
+// there are.
+var rowsDiffer = regexp.MustCompile(` # (more local backends than backends|counts \d+ backends, here are \d+` +
+	`|the frontend counts \d+ backends|not in the backend map: .*)$`)
+
+// contradictory tells a row that another row or dump of the same map contradicts
+// from one that is not understood. It speaks of the state, not of the decoder.
 func contradictory(encoding string, line collect.Line) bool {
-	return encoding == cilium.Encoding && dumpsDiffer.MatchString(line.Text)
+	switch encoding {
+	case cilium.Encoding:
+		return dumpsDiffer.MatchString(line.Text)
+	case calico.Encoding:
+		return rowsDiffer.MatchString(line.Text)
+	}
+	return false
 }
 
 // equal compares a node's table with the expected one, both ways.
