@@ -91,7 +91,7 @@ func TestImageNotThere(t *testing.T) {
 	if !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	for _, says := range []string{"its images are not to be had here", "docker pull quay.io/cilium/", "docker pull quay.io/calico/typha:", "no route to host"} {
+	for _, says := range []string{"what it is installed from is not to be had here", "docker pull quay.io/cilium/", "docker pull quay.io/calico/typha:", "no route to host"} {
 		if !strings.Contains(exit.err.Error(), says) {
 			t.Errorf("says %q, want %q", exit.err, says)
 		}

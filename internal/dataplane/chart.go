@@ -47,7 +47,7 @@ func loadChart(ctx context.Context, repo, workDir string, pinned spec.Chart) (Ch
 	}
 	archive, err := download(workDir, pinned)
 	if err != nil {
-		return Chart{}, err
+		return Chart{}, fmt.Errorf("%w: chart %s %s: %w", ErrUnavailable, pinned.Name, pinned.Version, err)
 	}
 	content, err := os.ReadFile(archive)
 	if err != nil {

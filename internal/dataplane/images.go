@@ -20,9 +20,9 @@ import (
 // Images of a data plane by the part they are for: agent, operator.
 type Images map[string]imagebuild.Image
 
-// ErrUnavailable is wrapped by errors that say why a data plane's images cannot
-// be had on this host.
-var ErrUnavailable = errors.New("its images are not to be had here")
+// ErrUnavailable is wrapped by errors that say why a data plane's images or its
+// chart cannot be had on this host.
+var ErrUnavailable = errors.New("what it is installed from is not to be had here")
 
 // Resolve finds the images of a chart for a choice of imagebuild: it pulls or
 // builds what is missing, with repo as the root of this project's tree.

@@ -331,9 +331,9 @@ func TestCreateBundleFails(t *testing.T) {
 	}{
 		{"no engine", "exit 1", nil, true, []string{"no node image", builtNode}},
 		{"no node image", "", func(o *Options) { o.NodeImage = "nosuch:1" }, true, []string{"no node image", "nosuch:1"}},
-		{"no images", "", func(o *Options) { o.Lock.Charts[0].Images["agent"] = "quay.io/cilium/cilium:v1@sha256:0" }, true, []string{"cilium: its images are not to be had here", "no route to host"}},
+		{"no images", "", func(o *Options) { o.Lock.Charts[0].Images["agent"] = "quay.io/cilium/cilium:v1@sha256:0" }, true, []string{"cilium: what it is installed from is not to be had here", "no route to host"}},
 		{"no chart", "", func(o *Options) { o.Lock.Charts[1].Repository += "/nosuch" }, true, []string{"cilium-1-19: load chart cilium: ", "/nosuch"}},
-		{"no images of Calico", `case "$*" in *RepoDigests*typha*) exit 0;; esac`, nil, true, []string{"calico-ebpf: its images are not to be had here", "docker pull quay.io/calico/typha:v3.31.7", "no route to host"}},
+		{"no images of Calico", `case "$*" in *RepoDigests*typha*) exit 0;; esac`, nil, true, []string{"calico-ebpf: what it is installed from is not to be had here", "docker pull quay.io/calico/typha:v3.31.7", "no route to host"}},
 		{"no chart of Calico", "", func(o *Options) {
 			o.Lock.Charts[2].Version, o.Scenarios[4].Spec.DataPlane.Calico.Version = "v3.31.6", "v3.31.6"
 		}, true, []string{"calico-ebpf: load chart tigera-operator: ", `version "v3.31.6" not found in http://127.0.0.1:`}},

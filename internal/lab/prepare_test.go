@@ -47,7 +47,7 @@ func TestPrepareSkips(t *testing.T) {
 			}
 		}
 	}
-	const nothing = "its images are not to be had here: "
+	const nothing = "what it is installed from is not to be had here: "
 	for _, test := range []struct {
 		name, choice string
 		has          func(map[string]string)
@@ -128,6 +128,22 @@ func TestPrepareNothing(t *testing.T) {
 	}
 }
 
+// TestPrepareWithoutChart: images alone are not enough, and the chart's absence
+// is no failure of the run.
+func TestPrepareWithoutChart(t *testing.T) {
+	l, _ := toPrepare(t, "", imagebuild.Auto, nil, "calico-ebpf")
+	l.Options.Lock.Charts[2].Repository += "/nosuch"
+	skipped, err := l.prepare(t.Context(), l.Scenarios, nil)
+	if err != nil || len(skipped) != 1 || skipped[0].Verdict != collect.Skip {
+		t.Fatalf("skipped %+v, %v", skipped, err)
+	}
+	for _, says := range []string{"chart tigera-operator v3.31.7: ", "/nosuch", "runner bundle create --scenario calico-ebpf"} {
+		if !strings.Contains(skipped[0].Reason, says) {
+			t.Errorf("says %q, want %q", skipped[0].Reason, says)
+		}
+	}
+}
+
 // TestPrepareFails: what is no matter of images is an error, and nothing of it a
 // skip.
 func TestPrepareFails(t *testing.T) {
@@ -137,18 +153,13 @@ func TestPrepareFails(t *testing.T) {
 		name   string
 		ctx    context.Context
 		script string
-		change func(*Options)
 		says   string
 	}{
-		{"no chart", t.Context(), "", func(o *Options) { o.Lock.Charts[2].Repository += "/nosuch" }, "load chart tigera-operator: "},
-		{"no room", t.Context(), `case "$3" in */tigera-operator-v3.31.7.tar) echo no space left on device >&2; exit 1;; esac`, nil, "save the images of tigera-operator: "},
-		{"interrupted", interrupted, "", nil, "interrupted"},
+		{"no room", t.Context(), `case "$3" in */tigera-operator-v3.31.7.tar) echo no space left on device >&2; exit 1;; esac`, "save the images of tigera-operator: "},
+		{"interrupted", interrupted, "", "interrupted"},
 	} {
 		t.Run(strings.ReplaceAll(test.name, " ", "-"), func(t *testing.T) {
 			l, _ := toPrepare(t, test.script, imagebuild.Auto, nil, "calico-ebpf")
-			if test.change != nil {
-				test.change(&l.Options)
-			}
 			skipped, err := l.prepare(test.ctx, l.Scenarios, nil)
 			if err == nil || !strings.Contains(err.Error(), test.says) || skipped != nil {
 				t.Errorf("skipped %+v, %v; want %q", skipped, err, test.says)
