@@ -113,7 +113,7 @@ func openDir(ctx context.Context, dir string, lock spec.Lock) (*Bundle, error) {
 		c, _ := lock.Chart(p.Name, p.Version)
 		for part := range c.Images {
 			if p.Names[part] == "" {
-				return nil, fmt.Errorf("%s has no image for the %s of %s, such as %s", dir, part, key, tagOf(c.Images[part]))
+				return nil, fmt.Errorf("%s has no image for the %s of %s, such as %s", dir, part, key, imagebuild.Tag(c.Images[part]))
 			}
 		}
 		if p.Chart.File == "" {
@@ -143,17 +143,11 @@ func readDeviations(dir string) ([]string, error) {
 	return all, nil
 }
 
-// tagOf is a pinned reference without its digest.
-func tagOf(reference string) string {
-	tag, _, _ := strings.Cut(reference, "@")
-	return tag
-}
-
 // partOf is what of a chart an image is, "" where it is nothing of it. Images
 // built from source have the version in their tag and a key behind it.
 func partOf(c spec.Chart, tag string) string {
 	for part, reference := range c.Images {
-		if tag == tagOf(reference) {
+		if tag == imagebuild.Tag(reference) {
 			return part
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"service-dataplane/internal/ciliumimage"
 	"service-dataplane/internal/command"
@@ -70,7 +69,7 @@ func fromRegistry(ctx context.Context, chart spec.Chart, show *progress.Reporter
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w\n  → --image-source source builds what has a source", ErrUnavailable, err)
 		}
-		if tag := tagOf(reference); tag != reference {
+		if tag := imagebuild.Tag(reference); tag != reference {
 			_, err = command.Output(ctx, "docker", "tag", reference, tag)
 		} else {
 			image.Reference, err = imagebuild.WithDigest(ctx, reference)
@@ -83,18 +82,12 @@ func fromRegistry(ctx context.Context, chart spec.Chart, show *progress.Reporter
 	return images, nil
 }
 
-// tagOf is a reference without its digest.
-func tagOf(reference string) string {
-	tag, _, _ := strings.Cut(reference, "@")
-	return tag
-}
-
 // InNodes is the name of each image in the nodes. Images of a registry keep
 // theirs, since an operator that installs others knows no second one.
 func (i Images) InNodes() map[string]string {
 	names := map[string]string{}
 	for part, image := range i {
-		names[part] = tagOf(image.Reference)
+		names[part] = imagebuild.Tag(image.Reference)
 	}
 	return names
 }

@@ -12,32 +12,13 @@ import (
 	"testing"
 
 	"service-dataplane/internal/cluster"
+	"service-dataplane/internal/enginetest"
 	"service-dataplane/internal/imagebuild"
 	"service-dataplane/internal/progress"
 	"service-dataplane/internal/spec"
 )
 
 var quiet = progress.New(io.Discard, false)
-
-// engine puts a docker command on the PATH that does what script says, and
-// returns what was asked of it, one command line each.
-func engine(t *testing.T, script string) func() []string {
-	t.Helper()
-	dir := t.TempDir()
-	log := filepath.Join(dir, "log")
-	program := fmt.Sprintf("#!/bin/sh\necho \"$*\" >> %s\n%s\n", log, script)
-	if err := os.WriteFile(filepath.Join(dir, "docker"), []byte(program), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
-	return func() []string {
-		asked, err := os.ReadFile(log)
-		if err != nil {
-			return nil
-		}
-		return strings.Split(strings.TrimSpace(string(asked)), "\n")
-	}
-}
 
 // TestResolveRefuses: what is decided without a build. The engine has nothing,
 // and no registry answers.
@@ -60,7 +41,7 @@ func TestResolveRefuses(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(strings.ReplaceAll(test.name, " ", "-"), func(t *testing.T) {
-			engine(t, "echo no route to host >&2; exit 1")
+			enginetest.Put(t, "echo no route to host >&2; exit 1")
 			images, err := Resolve(t.Context(), test.choice, t.TempDir(), test.chart, quiet)
 			if err == nil || images != nil || errors.Is(err, ErrUnavailable) != test.unavailable {
 				t.Fatalf("%v, %v, which should say that nothing is to be had: %v", images, err, test.unavailable)
@@ -79,7 +60,7 @@ func TestResolveRefuses(t *testing.T) {
 func TestResolveFromRegistry(t *testing.T) {
 	const there = `case "$1 $2" in "image inspect") echo sha256:0123 1000;; esac`
 	for _, choice := range []string{imagebuild.Registry, imagebuild.Auto} {
-		asked := engine(t, there)
+		asked := enginetest.Put(t, there)
 		images, err := Resolve(t.Context(), choice, t.TempDir(), pinned, quiet)
 		if err != nil {
 			t.Fatal(err)
@@ -104,7 +85,7 @@ func TestResolveFromRegistry(t *testing.T) {
 // none.
 func TestSave(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "images.tar")
-	asked := engine(t, `echo archive > "$3"`)
+	asked := enginetest.Put(t, `echo archive > "$3"`)
 	if err := pulled.Save(t.Context(), file); err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +95,7 @@ func TestSave(t *testing.T) {
 	if content, err := os.ReadFile(file); string(content) != "archive\n" {
 		t.Errorf("%q, %v", content, err)
 	}
-	engine(t, `echo half > "$3"; echo no space left on device >&2; exit 1`)
+	enginetest.Put(t, `echo half > "$3"; echo no space left on device >&2; exit 1`)
 	if err := pulled.Save(t.Context(), file); err == nil || !strings.Contains(err.Error(), "no space left") {
 		t.Errorf("error %v", err)
 	}
@@ -152,7 +133,7 @@ func TestResolveWithoutDigest(t *testing.T) {
 	} {
 		t.Run(strings.ReplaceAll(test.name, " ", "-"), func(t *testing.T) {
 			mark := filepath.Join(t.TempDir(), "mark")
-			asked := engine(t, fmt.Sprintf(`case "$1 $4" in
+			asked := enginetest.Put(t, fmt.Sprintf(`case "$1 $4" in
 "pull "*|"manifest "*) %[1]v && { echo no route to host >&2; exit 1; }; case "$1" in pull) : > %[2]s;; esac;;
 "image "*RepoDigests*)
 	case "$5" in
@@ -192,7 +173,7 @@ func TestResolveWithoutAnswer(t *testing.T) {
 		{pinned, `case "$1" in tag) echo no space left on device >&2; exit 1;; esac; echo sha256:0123 1000`, "docker tag quay.io/cilium/"},
 		{unpinned, `case "$4" in *RepoDigests*) echo no space left on device >&2; exit 1;; esac; echo sha256:0123 1000`, "docker image inspect --format '{{range .RepoDigests}}"},
 	} {
-		engine(t, test.script)
+		enginetest.Put(t, test.script)
 		images, err := Resolve(t.Context(), imagebuild.Registry, t.TempDir(), test.chart, quiet)
 		if err == nil || images != nil || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), "no space left on device") {
 			t.Errorf("%v, %v; want %q", images, err, test.says)
@@ -209,7 +190,7 @@ func TestAgentContainer(t *testing.T) {
 		{"no runtime yet", "echo connect: no such file >&2; exit 1", "", " is running yet"},
 	} {
 		for _, agent := range []string{CiliumAgent, CalicoAgent} {
-			asked := engine(t, test.script)
+			asked := enginetest.Put(t, test.script)
 			got, err := AgentContainer(t.Context(), node, agent)
 			if got != test.want || (err == nil) != (test.want != "") || err != nil && err.Error() != "no "+agent+test.says {
 				t.Errorf("%s: %q, %v; want %q", test.name, got, err, test.want)

@@ -2,12 +2,9 @@ package evidence
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
-
-	appsv1 "k8s.io/api/apps/v1"
 
 	"service-dataplane/pkg/collect"
 	"service-dataplane/pkg/collect/calico"
@@ -90,13 +87,8 @@ func (s *source) proxyNodes() (nodes, selector collect.Observation) {
 	if absent, ok := s.absent(DaemonSetFile); ok {
 		return absent, absent
 	}
-	raw, ok := s.captured(DaemonSetFile)
-	if !ok {
-		return nodes, selector
-	}
-	var object appsv1.DaemonSet
-	if err := json.Unmarshal(raw, &object); err != nil {
-		s.problem(DaemonSetFile, "%v", err)
+	object := decoded(s, DaemonSetFile, decodeDaemonSet)
+	if s.unusable[DaemonSetFile] {
 		return nodes, selector
 	}
 	// A status of before the last change counts nodes that it no longer concerns,
@@ -129,7 +121,7 @@ func (s *source) calicoHooks(role string) collect.Observation {
 	}
 	var names []string
 	for _, p := range programs {
-		if p.OfDevice() || !strings.HasPrefix(p.Name, "cali") {
+		if !p.OfCalico() {
 			continue
 		}
 		names = append(names, p.Name+" at "+p.AttachType)
@@ -144,21 +136,6 @@ func (s *source) calicoHooks(role string) collect.Observation {
 		hooks.Ref.Line.Text = fmt.Sprintf("%d programs listed, none of Calico", len(programs))
 	}
 	return hooks
-}
-
-// calicoVersion is that of the program that runs on a node.
-func (s *source) calicoVersion(role string) collect.Observation {
-	file := onNode(role, calico.VersionFile)
-	version := collect.Observation{Ref: collect.Ref{File: file}}
-	raw, ok := s.captured(file)
-	if !ok {
-		return version
-	}
-	var err error
-	if version.Value, version.Ref.Line, err = calico.DecodeVersion(raw); err != nil {
-		s.problem(file, "%v", err)
-	}
-	return version
 }
 
 // calicoTable decodes the NAT maps. The text is there for people, and for versions

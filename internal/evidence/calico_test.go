@@ -370,7 +370,7 @@ func TestCalicoVersion(t *testing.T) {
 		{"nothing", "", "", 0},
 	} {
 		s := calicoSource(file, test.text)
-		got := s.calicoVersion("worker")
+		got := s.versionOf(file, calico.DecodeVersion)
 		if got.Value != test.want || got.Ref.Line.Number != test.line || got.Ref.File != file {
 			t.Errorf("%s: %+v, want %q in line %d", test.name, got, test.want, test.line)
 		}

@@ -94,21 +94,6 @@ func AllReachable(health collect.Observation) bool {
 	return err == nil && total > 0 && reachable == total
 }
 
-// ciliumVersion is that of the running agent, not of the client that asks it.
-func (s *source) ciliumVersion(role string) collect.Observation {
-	file := onNode(role, cilium.VersionFile)
-	version := collect.Observation{Ref: collect.Ref{File: file}}
-	raw, ok := s.captured(file)
-	if !ok {
-		return version
-	}
-	var err error
-	if version.Value, version.Ref.Line, err = cilium.DecodeVersion(raw); err != nil {
-		s.problem(file, "%v", err)
-	}
-	return version
-}
-
 // ciliumTables are the maps and the agent's own list.
 func (s *source) ciliumTables(role string, state *collect.NodeState) {
 	lb := onNode(role, cilium.LBFile)

@@ -13,6 +13,8 @@ import (
 
 	"service-dataplane/internal/spec"
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/calico"
+	"service-dataplane/pkg/collect/cilium"
 )
 
 // proxier is how kube-proxy 1.35 logs its choice (cmd/kube-proxy/app/server_linux.go).
@@ -50,9 +52,10 @@ func (s *source) mode(pods []corev1.Pod, implements string) collect.Mode {
 		}
 		switch implements {
 		case "cilium":
-			node.Version = s.ciliumVersion(role)
+			// The running agent's, not that of the client that asks it.
+			node.Version = s.versionOf(onNode(role, cilium.VersionFile), cilium.DecodeVersion)
 		case "calico":
-			node.Version = s.calicoVersion(role)
+			node.Version = s.versionOf(onNode(role, calico.VersionFile), calico.DecodeVersion)
 		}
 		m.Nodes = append(m.Nodes, node)
 	}
@@ -106,22 +109,34 @@ func (s *source) daemonSet() collect.Observation {
 	if absent, ok := s.absent(DaemonSetFile); ok {
 		return absent
 	}
-	raw, ok := s.captured(DaemonSetFile)
-	if !ok {
-		return there
-	}
-	var object appsv1.DaemonSet
-	err := json.Unmarshal(raw, &object)
-	if err == nil && object.Kind != "DaemonSet" {
-		err = fmt.Errorf("kind is %q, want DaemonSet", object.Kind)
-	}
-	if err != nil {
-		s.problem(DaemonSetFile, "%v", err)
+	object := decoded(s, DaemonSetFile, decodeDaemonSet)
+	if s.unusable[DaemonSetFile] {
 		return there
 	}
 	there.Value = collect.Present
 	there.Ref.Line.Text = fmt.Sprintf("desiredNumberScheduled: %d", object.Status.DesiredNumberScheduled)
 	return there
+}
+
+func decodeDaemonSet(raw []byte) (object appsv1.DaemonSet, err error) {
+	if err = json.Unmarshal(raw, &object); err == nil && object.Kind != "DaemonSet" {
+		err = fmt.Errorf("kind is %q, want DaemonSet", object.Kind)
+	}
+	return object, err
+}
+
+// versionOf is what a program that runs on a node says of its version.
+func (s *source) versionOf(file string, decode func([]byte) (string, collect.Line, error)) collect.Observation {
+	version := collect.Observation{Ref: collect.Ref{File: file}}
+	raw, ok := s.captured(file)
+	if !ok {
+		return version
+	}
+	var err error
+	if version.Value, version.Ref.Line, err = decode(raw); err != nil {
+		s.problem(file, "%v", err)
+	}
+	return version
 }
 
 // word reads a file of one word, which may be absent.

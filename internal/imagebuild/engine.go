@@ -88,6 +88,12 @@ func Inspect(ctx context.Context, reference, origin, key string) (Image, error) 
 	return image, nil
 }
 
+// Tag is a reference without its digest: the name that an archive keeps.
+func Tag(reference string) string {
+	tag, _, _ := strings.Cut(reference, "@")
+	return tag
+}
+
 // WithDigest is a reference with the digest that its registry gave the image,
 // or as it is where the image comes from none.
 func WithDigest(ctx context.Context, reference string) (string, error) {

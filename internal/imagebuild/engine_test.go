@@ -4,35 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"service-dataplane/internal/command"
+	"service-dataplane/internal/enginetest"
 	"service-dataplane/internal/progress"
 )
-
-// engine puts a docker command on the PATH that does what script says, and
-// returns what was asked of it, one command line each.
-func engine(t *testing.T, script string) func() []string {
-	t.Helper()
-	dir := t.TempDir()
-	log := filepath.Join(dir, "log")
-	program := fmt.Sprintf("#!/bin/sh\necho \"$*\" >> %s\n%s\n", log, script)
-	if err := os.WriteFile(filepath.Join(dir, "docker"), []byte(program), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
-	return func() []string {
-		asked, err := os.ReadFile(log)
-		if err != nil {
-			return nil
-		}
-		return strings.Split(strings.TrimSpace(string(asked)), "\n")
-	}
-}
 
 const (
 	digest = "sha256:2939231d0d3e3ebddcd80fffa168b7ddcc78fdf0dc864d1c8c126ff523c54f01"
@@ -56,7 +35,7 @@ func TestWithDigest(t *testing.T) {
 		{"without a tag", "quay.io/calico/node", "quay.io/calico/node@" + digest, "quay.io/calico/node"},
 	} {
 		t.Run(strings.ReplaceAll(test.name, " ", "-"), func(t *testing.T) {
-			asked := engine(t, fmt.Sprintf("echo '%s '", test.digests))
+			asked := enginetest.Put(t, fmt.Sprintf("echo '%s '", test.digests))
 			got, err := WithDigest(t.Context(), test.reference)
 			if got != test.want || err != nil {
 				t.Errorf("%s, %v; want %s", got, err, test.want)
@@ -69,7 +48,7 @@ func TestWithDigest(t *testing.T) {
 }
 
 func TestWithDigestOfNothing(t *testing.T) {
-	engine(t, "echo Error: No such image: quay.io/calico/node:v3.31.7 >&2; exit 1")
+	enginetest.Put(t, "echo Error: No such image: quay.io/calico/node:v3.31.7 >&2; exit 1")
 	got, err := WithDigest(t.Context(), "quay.io/calico/node:v3.31.7")
 	if failed := (*command.Error)(nil); got != "" || !errors.As(err, &failed) || !strings.Contains(err.Error(), "No such image") {
 		t.Errorf("%q, %v", got, err)
@@ -91,7 +70,7 @@ func TestPulled(t *testing.T) {
 		{"there by its digest", node + "@" + digest, "echo sha256:0123", true},
 		{"not there by its digest", node + "@" + digest, "exit 1", false},
 	} {
-		engine(t, test.script)
+		enginetest.Put(t, test.script)
 		if got := Pulled(t.Context(), test.reference); got != test.want {
 			t.Errorf("%s: %v", test.name, got)
 		}
@@ -112,7 +91,7 @@ func TestPull(t *testing.T) {
 		{"there by its digest", node + "@" + digest, "", false},
 	} {
 		t.Run(strings.ReplaceAll(test.name, " ", "-"), func(t *testing.T) {
-			asked := engine(t, fmt.Sprintf(`case "$*" in *RepoDigests*) echo '%s';; image*) echo sha256:0123 1000;; esac`, test.digests))
+			asked := enginetest.Put(t, fmt.Sprintf(`case "$*" in *RepoDigests*) echo '%s';; image*) echo sha256:0123 1000;; esac`, test.digests))
 			image, err := Pull(t.Context(), test.reference, show)
 			if want := (Image{Reference: test.reference, ID: "sha256:0123", Origin: Registry, Bytes: 1000}); err != nil || image != want {
 				t.Errorf("%+v, %v; want %+v", image, err, want)
@@ -122,7 +101,7 @@ func TestPull(t *testing.T) {
 			}
 		})
 	}
-	engine(t, "echo no route to host >&2; exit 1")
+	enginetest.Put(t, "echo no route to host >&2; exit 1")
 	if image, err := Pull(t.Context(), node, show); err == nil || !strings.Contains(err.Error(), "docker pull "+node) || !strings.Contains(err.Error(), "no route to host") {
 		t.Errorf("%+v, %v", image, err)
 	}

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -98,8 +97,8 @@ func CreateBundle(ctx context.Context, options Options, target string, show *pro
 // tagged gives an image that is known by its digest a name without: an archive
 // keeps no other.
 func tagged(ctx context.Context, image imagebuild.Image) (imagebuild.Image, error) {
-	name, _, byDigest := strings.Cut(image.Reference, "@")
-	if !byDigest {
+	name := imagebuild.Tag(image.Reference)
+	if name == image.Reference {
 		return image, nil
 	}
 	_, err := command.Output(ctx, "docker", "tag", image.Reference, name)

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/kind/pkg/apis/config/defaults"
 
 	"service-dataplane/internal/bundle"
+	"service-dataplane/internal/enginetest"
 	"service-dataplane/internal/host"
 	"service-dataplane/internal/imagebuild"
 	"service-dataplane/internal/progress"
@@ -38,20 +39,14 @@ import (
 // the images came from that it has to begin with. script runs before.
 func engine(t *testing.T, script string, images map[string]string) func() []string {
 	t.Helper()
-	dir := t.TempDir()
-	log, store := filepath.Join(dir, "log"), filepath.Join(dir, "store")
-	if err := os.Mkdir(store, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	store := t.TempDir()
 	for reference, id := range images {
 		file := filepath.Join(store, strings.NewReplacer("/", "+", ":", "+", "@", "+").Replace(reference))
 		if err := errors.Join(os.WriteFile(file, []byte(id), 0o644), os.WriteFile(file+".pulled", nil, 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	program := fmt.Sprintf(`#!/bin/sh
-echo "$*" >> %s
-%s
+	return enginetest.Put(t, fmt.Sprintf(`%s
 cd %s
 key() { printf %%s "$1" | tr /:@ +++; }
 for last; do :; done
@@ -80,18 +75,7 @@ case "$1 $2" in
 *)
 	echo "no route to host" >&2; exit 1;;
 esac
-`, log, script, store, served)
-	if err := os.WriteFile(filepath.Join(dir, "docker"), []byte(program), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
-	return func() []string {
-		asked, err := os.ReadFile(log)
-		if err != nil {
-			return nil
-		}
-		return strings.Split(strings.TrimSpace(string(asked)), "\n")
-	}
+`, script, store, served))
 }
 
 const (

@@ -135,10 +135,13 @@ func operatorLogs(ctx context.Context, c *cluster.Cluster) ([]collect.Command, e
 	var logs []collect.Command
 	for _, pod := range pods.Items {
 		uri := fmt.Sprintf("/api/v1/namespaces/%s/pods/%s/log", pod.Namespace, pod.Name)
-		logs = append(logs, capture.Get(fmt.Sprintf("operator-%d.log", len(logs)+1), uri))
+		logs = append(logs, capture.Get(operatorLog(len(logs)+1), uri))
 	}
 	return logs, nil
 }
+
+// operatorLog is the file of the operator's n-th pod, from 1.
+func operatorLog(n int) string { return fmt.Sprintf("operator-%d.log", n) }
 
 // tracked are the commands that list the connections to the Service which a node
 // tracks.

@@ -114,6 +114,9 @@ func runFiles(x spec.Experiment) []string {
 	for _, c := range objects(spec.Scenario{Spec: spec.ScenarioSpec{DataPlane: spec.DataPlane{Cilium: &spec.Cilium{}, Calico: &spec.Calico{}}}}) {
 		files = append(files, path.Join("cluster", c.File))
 	}
+	if x.Spec.Refusal != nil {
+		files = append(files, path.Join("cluster", operatorLog(1)))
+	}
 	for _, p := range x.Spec.EntryPoints {
 		files = append(files, evidence.TrafficFile(p))
 	}

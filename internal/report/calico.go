@@ -7,7 +7,6 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strings"
 
 	"service-dataplane/pkg/collect"
 	"service-dataplane/pkg/collect/calico"
@@ -50,7 +49,7 @@ func calicoPath(raw fs.FS, e collect.Evidence, state collect.NodeState, file str
 // are none.
 func connectPrograms(raw fs.FS, node string) ([]quoted, error) {
 	return attached(raw, path.Join(node, calico.CgroupFile), calico.DecodeAttached, func(p calico.Program) (quoted, bool) {
-		return quoted{Line: p.Line, key: p.AttachType + p.Name}, strings.HasPrefix(p.Name, "cali") && !p.OfDevice()
+		return quoted{Line: p.Line, key: p.AttachType + p.Name}, p.OfCalico()
 	})
 }
 

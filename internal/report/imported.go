@@ -2,7 +2,6 @@ package report
 
 import (
 	"regexp"
-	"slices"
 
 	"service-dataplane/internal/evidence"
 	"service-dataplane/internal/results"
@@ -28,17 +27,6 @@ func importedRows(i *results.Imported) [][]string {
 		{"Map", code(i.Map)},
 		{"SHA-256 of the map", code(i.SHA256)},
 	}
-}
-
-// knownOf leaves out of a table what is not known of evidence that was recorded
-// elsewhere: its cluster was not made from the scenario's file.
-func knownOf(run results.Run, rows [][]string) [][]string {
-	if run.Imported == nil {
-		return rows
-	}
-	return slices.DeleteFunc(rows, func(row []string) bool {
-		return row[1] == code("") || slices.Contains([]string{"Node image", "Host", "CNI", "When", "Repeat"}, row[0])
-	})
 }
 
 var rawLink = regexp.MustCompile(`\[([^\]\n]*)\]\(raw/([^)#\n]+)[^)\n]*\)`)

@@ -60,22 +60,40 @@ func writeRun(d *document, run results.Run, e collect.Evidence) {
 		service = fmt.Sprintf("%s, %s: ClusterIP %s, node port %s, to port %s", code(s.Namespace+"/"+s.Name), escape(s.Type),
 			code(fmt.Sprintf("%s:%d/%s", s.ClusterIP, s.Port, s.Protocol)), code(fmt.Sprint(s.NodePort)), code(s.TargetPort))
 	}
-	rows := [][]string{{"Scenario", escape(run.Scenario.Metadata.Title)}}
-	if p := run.DataPlane; p != nil {
-		rows = append(rows, []string{"Installed", fmt.Sprintf("%s %s, see below", code(p.Name), escape(p.Version))})
+	// Of evidence that was recorded elsewhere it is not known how its cluster was
+	// made: the scenario's file has made none.
+	facts := []struct {
+		name, text string
+		made       bool // known of a cluster that a run has made
+	}{
+		{"Scenario", escape(run.Scenario.Metadata.Title), false},
+		{"Installed", installedShort(run), true},
+		{"Kubernetes", fmt.Sprintf("%s, %s, container runtime %s", codes(distinct(kubelets)), plural(len(e.Nodes), "node"), codes(distinct(runtimes))), false},
+		{"Node image", imageSource(run.Image), true},
+		{"Kernel", codes(distinct(kernels)), false},
+		{"Host", host, true},
+		{"CNI", fmt.Sprintf("%s, pods %s, Services %s", dash(run.Scenario.Spec.Cluster.CNI), code(run.Scenario.Spec.Cluster.PodSubnet), code(run.Scenario.Spec.Cluster.ServiceSubnet)), true},
+		{"Service", service, false},
+		{"Clients", clients, false},
+		{"When", escape(run.Started.UTC().Format("2006-01-02 15:04:05 UTC")), true},
+		{"Repeat", code(repeat(run)), true},
+	}
+	var rows [][]string
+	for _, f := range facts {
+		if unknown := run.Imported != nil && (f.made || f.text == code("")); f.text != "" && !unknown {
+			rows = append(rows, []string{f.name, f.text})
+		}
 	}
 	d.heading(2, "What was run")
-	d.table([]string{"", ""}, knownOf(run, append(rows, [][]string{
-		{"Kubernetes", fmt.Sprintf("%s, %s, container runtime %s", codes(distinct(kubelets)), plural(len(e.Nodes), "node"), codes(distinct(runtimes)))},
-		{"Node image", imageSource(run.Image)},
-		{"Kernel", codes(distinct(kernels))},
-		{"Host", host},
-		{"CNI", fmt.Sprintf("%s, pods %s, Services %s", dash(run.Scenario.Spec.Cluster.CNI), code(run.Scenario.Spec.Cluster.PodSubnet), code(run.Scenario.Spec.Cluster.ServiceSubnet))},
-		{"Service", service},
-		{"Clients", clients},
-		{"When", escape(run.Started.UTC().Format("2006-01-02 15:04:05 UTC"))},
-		{"Repeat", code(repeat(run))},
-	}...)))
+	d.table([]string{"", ""}, rows)
+}
+
+// installedShort names the data plane that was installed, "" where there is none.
+func installedShort(run results.Run) string {
+	if run.DataPlane == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s %s, see below", code(run.DataPlane.Name), escape(run.DataPlane.Version))
 }
 
 // repeat is the command that makes a run again. Where a bundle lies is another

@@ -27,8 +27,10 @@ type Chart struct {
 	// Digest is the SHA-256 of the chart archive. Without one the archive is
 	// taken as it comes, and the run records what it was.
 	Digest string `yaml:"digest,omitempty" json:"digest,omitempty"`
-	// Images by the part they are for, each with a tag and, where it is known, a
-	// digest. Without one a run records the digest of what it got.
+	// Unpinned says why images of the chart may lack a digest: a run then records
+	// that of what it got. "" where each has to have one.
+	Unpinned string `yaml:"unpinned,omitempty" json:"unpinned,omitempty"`
+	// Images by the part they are for, each with tag and digest.
 	Images map[string]string `yaml:"images" json:"images"`
 }
 
@@ -61,7 +63,8 @@ func (l Lock) Chart(name, version string) (Chart, bool) {
 
 var (
 	digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
-	imageForm  = regexp.MustCompile(`^[a-z0-9./-]+:[A-Za-z0-9._-]+(@sha256:[0-9a-f]{64})?$`)
+	imageForm  = regexp.MustCompile(`^[a-z0-9./-]+:[A-Za-z0-9._-]+@sha256:[0-9a-f]{64}$`)
+	tagForm    = regexp.MustCompile(`^[a-z0-9./-]+:[A-Za-z0-9._-]+$`)
 )
 
 func (l *Lock) check(v *validation) {
@@ -87,8 +90,9 @@ func (l *Lock) check(v *validation) {
 			v.fault("lists none", "", at("images")...)
 		}
 		for _, part := range slices.Sorted(maps.Keys(c.Images)) {
-			if image := c.Images[part]; !imageForm.MatchString(image) {
-				v.fault("is no NAME:TAG or NAME:TAG@sha256:… reference", image, at("images", part)...)
+			image := c.Images[part]
+			if !imageForm.MatchString(image) && (c.Unpinned == "" || !tagForm.MatchString(image)) {
+				v.fault("is no NAME:TAG@sha256:… reference", image, at("images", part)...)
 			}
 		}
 	}

@@ -114,6 +114,7 @@ charts:
   - name: tigera-operator
     version: v3.31.7
     repository: https://docs.tigera.io/calico/charts
+    unpinned: a test
     images:
       operator: quay.io/tigera/operator:v1.40.15
       node: "` + test.image + "\"\n"
@@ -125,11 +126,11 @@ charts:
 			}
 			continue
 		}
-		where := "lock-flow.yaml:10: charts.0.images.node"
+		where := "lock-flow.yaml:11: charts.0.images.node"
 		if test.image != "" {
 			where += `: "` + test.image + `"`
 		}
-		if want := where + " is no NAME:TAG or NAME:TAG@sha256:… reference"; err == nil || err.Error() != want {
+		if want := where + " is no NAME:TAG@sha256:… reference"; err == nil || err.Error() != want {
 			t.Errorf("%q: error %v, want %s", test.image, err, want)
 		}
 	}

@@ -33,6 +33,10 @@ func (p Program) OfDevice() bool {
 	return strings.HasPrefix(p.AttachType, "tcx_") || strings.HasPrefix(p.AttachType, "netkit_")
 }
 
+// OfCalico tells Calico's own programs at the cgroup from those of others, and
+// from what is OfDevice.
+func (p Program) OfCalico() bool { return strings.HasPrefix(p.Name, "cali") && !p.OfDevice() }
+
 // DecodeAttached reads the output of `bpftool -j cgroup show PATH` (bpftool 7,
 // tools/bpf/bpftool/cgroup.c of the kernel's source): all it lists, also what is
 // OfDevice. An empty array is no programs. What bpftool says went wrong is an error.
