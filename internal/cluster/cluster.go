@@ -82,16 +82,23 @@ func newProvider(show *progress.Reporter) *cluster.Provider {
 	return cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(logger{show}))
 }
 
-// Create makes the cluster. When ctx ends meanwhile, the containers are taken
+// Free makes sure that the name is nobody's: what has it is not this run's to
+// take away, least of all after a failure.
+func (c *Cluster) Free(ctx context.Context) error {
+	left, err := containers(ctx, c.Name)
+	if err == nil && len(left) > 0 {
+		err = fmt.Errorf("nodes of an earlier run are in the way (%s): runner clean", strings.Join(left, ", "))
+	}
+	return err
+}
+
+// Create makes the cluster, whose name is free. When ctx ends meanwhile, the containers are taken
 // away under kind, which cannot be interrupted itself; Create returns when
 // kind has noticed.
 func (c *Cluster) Create(ctx context.Context) error {
 	config, err := c.kindConfig()
 	if err != nil {
 		return err
-	}
-	if left, err := containers(ctx, c.Name); err != nil || len(left) > 0 {
-		return errors.Join(err, inTheWay(left))
 	}
 	created := make(chan error, 1)
 	go func() {
@@ -122,13 +129,6 @@ func (c *Cluster) Create(ctx context.Context) error {
 		return fmt.Errorf("kind: %w", err)
 	}
 	return c.connect()
-}
-
-func inTheWay(left []string) error {
-	if len(left) == 0 {
-		return nil
-	}
-	return fmt.Errorf("nodes of an earlier run are in the way (%s): runner clean", strings.Join(left, ", "))
 }
 
 func (c *Cluster) connect() error {

@@ -69,6 +69,9 @@ func (l *lab) observe(ctx context.Context, scenario spec.Scenario, recorder *cap
 		WorkDir:  l.WorkDir,
 		CgroupV1: l.facts.CgroupVersion != "v2",
 	}, l.show)
+	if err := c.Free(ctx); err != nil {
+		return nil, err
+	}
 	defer func() { err = errors.Join(err, l.dismiss(ctx, c, err)) }()
 	if err := l.show.Run(ctx, progress.Step{Name: "create cluster " + c.Name, Run: c.Create}); err != nil {
 		return nil, err

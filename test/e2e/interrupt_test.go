@@ -15,9 +15,6 @@ import (
 
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
-
-	"service-dataplane/internal/cluster"
-	"service-dataplane/internal/command"
 )
 
 // exitInterrupted is the runner's exit code for an interrupted run.
@@ -88,7 +85,7 @@ func TestInterrupt(t *testing.T) {
 func waitForContainer(t *testing.T) {
 	t.Helper()
 	for range 600 {
-		if names, _ := command.Output(t.Context(), "docker", "ps", "--quiet", "--filter", "name="+cluster.Prefix); names != "" {
+		if names, _ := nodes(t.Context()); names != "" {
 			return
 		}
 		time.Sleep(200 * time.Millisecond)

@@ -4,6 +4,8 @@ package e2e
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,6 +13,8 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/env"
 
 	"service-dataplane/internal/check"
+	"service-dataplane/internal/cluster"
+	"service-dataplane/internal/command"
 	"service-dataplane/internal/host"
 	"service-dataplane/internal/spec"
 )
@@ -24,7 +28,21 @@ var suite env.Environment
 
 func TestMain(m *testing.M) {
 	suite = env.New()
+	// Tests look for nodes left behind; those of before are not theirs.
+	left, err := nodes(context.Background())
+	if err == nil && left != "" {
+		err = fmt.Errorf("nodes of an earlier run are there: runner clean\n%s", left)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	os.Exit(suite.Run(m))
+}
+
+// nodes are the names of all containers that are nodes of this project.
+func nodes(ctx context.Context) (string, error) {
+	return command.Output(ctx, "docker", "ps", "--all", "--format", "{{.Names}}", "--filter", "name="+cluster.Prefix)
 }
 
 // nodeImage is the choice that `runner run --node-image` gets.

@@ -14,8 +14,6 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"service-dataplane/internal/cluster"
-	"service-dataplane/internal/command"
 	"service-dataplane/internal/lab"
 	"service-dataplane/internal/progress"
 	"service-dataplane/internal/results"
@@ -144,7 +142,7 @@ func verify(t *testing.T, dir string) []lab.Verified {
 
 func assertNothingLeft(t *testing.T) {
 	t.Helper()
-	left, err := command.Output(t.Context(), "docker", "ps", "--all", "--format", "{{.Names}}", "--filter", "name="+cluster.Prefix)
+	left, err := nodes(t.Context())
 	if err != nil || left != "" {
 		t.Errorf("containers left behind: %s (%v)", left, err)
 	}
