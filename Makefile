@@ -2,21 +2,23 @@
 # Variables: SCENARIOS=iptables,nftables  NODE_IMAGE=auto|registry|source|REF
 # IMAGE_SOURCE=auto|registry|source, for the images of data planes
 # BUNDLE=FILE|DIR, to take images and charts from a bundle alone
+# KERNEL=auto|host|guest, whose kernel clusters run on
 
 SCENARIOS ?=
 NODE_IMAGE ?= auto
 IMAGE_SOURCE ?= auto
 BUNDLE ?=
+KERNEL ?= auto
 IMAGES := --node-image $(NODE_IMAGE) --image-source $(IMAGE_SOURCE)
 FUZZTIME ?= 1000x
 
 # The flags of the node image build: what both link is compiled once.
 BUILD := CGO_ENABLED=0 go build -trimpath -gcflags=all=-dwarf=false -ldflags='-s -w'
 
-.PHONY: experiment test fuzz lint e2e verify engine engine-stop clean bench help
+.PHONY: experiment test fuzz lint e2e verify engine qemu engine-stop clean bench help
 
-experiment: engine bin/runner ## run the experiments on real clusters, write results/
-	bin/runner run $(if $(SCENARIOS),--scenario $(SCENARIOS)) $(if $(BUNDLE),--bundle $(BUNDLE)) $(IMAGES)
+experiment: engine qemu bin/runner ## run the experiments on real clusters, write results/
+	bin/runner run $(if $(SCENARIOS),--scenario $(SCENARIOS)) $(if $(BUNDLE),--bundle $(BUNDLE)) --kernel $(KERNEL) $(IMAGES)
 
 test: ## unit tests with the race detector, and a short fuzz of each decoder
 	@hack/cc.sh
@@ -32,15 +34,18 @@ lint: ## go vet and staticcheck
 	go tool -modfile=hack/tools/go.mod staticcheck ./...
 	@test -z "$$(gofmt -l cmd hack images internal pkg test | tee /dev/stderr)"
 
-e2e: engine bin/runner ## regression run on real clusters, compared with results/
-	bin/runner image cilium $(IMAGES)
-	NODE_IMAGE=$(NODE_IMAGE) IMAGE_SOURCE=$(IMAGE_SOURCE) go test -tags e2e -count 1 -timeout 50m -v ./test/e2e
+e2e: engine qemu bin/runner ## regression run on real clusters, compared with results/
+	bin/runner image cilium --guest $(IMAGES)
+	NODE_IMAGE=$(NODE_IMAGE) IMAGE_SOURCE=$(IMAGE_SOURCE) KERNEL=$(KERNEL) go test -tags e2e -count 1 -timeout 75m -v ./test/e2e
 
 verify: bin/runner ## check the committed results again from their raw files
 	bin/runner verify results
 
 engine: ## make sure a Docker engine answers
 	@hack/engine.sh start
+
+qemu: ## install QEMU where the kernel lacks a feature that a guest's has
+	@hack/guest.sh
 
 engine-stop: ## end the engine that `make engine` started
 	@hack/engine.sh stop

@@ -33,7 +33,7 @@ func TestBundleUsage(t *testing.T) {
 	asked := filepath.Join(t.TempDir(), "asked")
 	interrupted, cancel := context.WithCancelCause(t.Context())
 	cancel(lab.ErrInterrupted)
-	const scenarios = "there are: calico-ebpf, cilium-kube-proxy, cilium, cilium-1-19, iptables, ipvs, nftables"
+	const scenarios = "there are: calico-ebpf, cilium-kube-proxy, cilium, cilium-1-19, iptables, ipvs, ipvs-lc, ipvs-sh, nftables"
 	tests := []struct {
 		name string
 		ctx  context.Context

@@ -14,10 +14,11 @@ import (
 func newClean(s *settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "clean",
-		Short: "Delete every cluster of this project and the drafts of killed runs",
+		Short: "Delete every cluster of this project and what killed runs left behind",
 		Long: `Finds clusters by their name (` + cluster.Prefix + `…), whoever left them behind,
-and makes sure that none of their nodes is left. Images, results and the
-engine stay; other kind clusters are not touched.`,
+and makes sure that none of their nodes is left; removes the drafts of results
+and the disks of guests of killed runs. Images, results and the engine stay;
+other kind clusters are not touched.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := s.resolve(); err != nil {

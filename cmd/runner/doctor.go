@@ -8,12 +8,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"service-dataplane/internal/host"
+	"service-dataplane/internal/lab"
 	"service-dataplane/internal/report"
 )
 
-// examined is what doctor found, for the host and for each scenario.
+// examined is what doctor found, for the host, for a guest on it and for each
+// scenario on the host's kernel.
 type examined struct {
 	Host      []host.Finding            `json:"host" yaml:"host"`
+	Guest     host.Finding              `json:"guest" yaml:"guest"`
 	Scenarios map[string][]host.Finding `json:"scenarios" yaml:"scenarios"`
 }
 
@@ -22,7 +25,8 @@ func newDoctor(s *settings) *cobra.Command {
 		Use:   "doctor",
 		Short: "Say what this host can run, what is missing and how to get it",
 		Long: `Examines the engine, cgroups, capabilities, limits, disk and memory, and for
-each scenario the kernel features it needs. Exit code 3 where the host lacks
+each scenario the kernel features it needs. Where the host's kernel lacks one, a
+guest may bring it: see run --kernel. Exit code 3 where the host lacks
 something that every run needs; a scenario that cannot run here is named.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -34,7 +38,11 @@ something that every run needs; a scenario that cannot run here is named.`,
 				return err
 			}
 			sys := host.Local()
-			found := examined{Host: host.Inspect(cmd.Context(), sys), Scenarios: map[string][]host.Finding{}}
+			found := examined{
+				Host:      host.Inspect(cmd.Context(), sys),
+				Guest:     host.InspectGuest(cmd.Context(), sys),
+				Scenarios: map[string][]host.Finding{},
+			}
 			for _, scenario := range scenarios {
 				features, err := host.Features(cmd.Context(), scenario.Spec.Requires, sys)
 				if err != nil {
@@ -43,9 +51,15 @@ something that every run needs; a scenario that cannot run here is named.`,
 				found.Scenarios[scenario.Metadata.Name] = features
 			}
 			err = s.print(cmd.OutOrStdout(), found, func(w io.Writer) {
-				printFindings(w, "host", found.Host)
+				printFindings(w, "host: "+verdict(found.Host), found.Host)
+				printFindings(w, "a guest on it: "+verdict([]host.Finding{found.Guest}), []host.Finding{found.Guest})
 				for _, scenario := range scenarios {
-					printFindings(w, "scenario "+scenario.Metadata.Name, found.Scenarios[scenario.Metadata.Name])
+					findings := found.Scenarios[scenario.Metadata.Name]
+					can := verdict(findings)
+					if missing(findings) && lab.GuestServes(scenario) && found.Guest.State != host.Missing {
+						can = "can run in a guest"
+					}
+					printFindings(w, "scenario "+scenario.Metadata.Name+": "+can, findings)
 				}
 			})
 			if err == nil && missing(found.Host) {
@@ -65,13 +79,16 @@ func missing(findings []host.Finding) bool {
 	return false
 }
 
-func printFindings(w io.Writer, title string, findings []host.Finding) {
-	verdict := "can run"
+func verdict(findings []host.Finding) string {
 	if missing(findings) {
-		verdict = "cannot run here"
+		return "cannot run here"
 	}
+	return "can run"
+}
+
+func printFindings(w io.Writer, title string, findings []host.Finding) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n", title, verdict)
+	fmt.Fprintf(&b, "%s\n", title)
 	for _, f := range findings {
 		report.Wrap(&b, fmt.Sprintf("  %-7s  %-14s  ", f.State, f.Subject), strings.Repeat(" ", 27), f.Text)
 		if f.Cure != "" {

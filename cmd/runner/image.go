@@ -11,23 +11,31 @@ import (
 	"github.com/spf13/cobra"
 
 	"service-dataplane/internal/dataplane"
+	"service-dataplane/internal/guest"
 	"service-dataplane/internal/imagebuild"
 	"service-dataplane/internal/nodeimage"
 )
 
 func newImage(s *settings) *cobra.Command {
 	var choice, source string
+	var guests bool
 	cmd := &cobra.Command{
 		Use:   "image [SCENARIO...]",
 		Short: "Pull or build the images that runs would use",
-		Long: `Pulls or builds the node image, and the images of the data planes that the
-scenarios install. A run does the same first; this is for doing it ahead.`,
+		Long: `Pulls or builds the node image, the images of the data planes that the
+scenarios install, and with --guest that of guests. A run does the same first;
+this is for doing it ahead.`,
 		Example: "  runner image cilium",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := s.resolve(); err != nil {
 				return err
 			}
 			images, err := s.images(cmd.Context(), args, choice, source)
+			if err == nil && guests {
+				var image imagebuild.Image
+				image, err = guest.Resolve(cmd.Context(), s.repo, reporter())
+				images = append(images, image)
+			}
 			if cause := context.Cause(cmd.Context()); cause != nil {
 				return &exitError{exitIncomplete, cause}
 			}
@@ -43,6 +51,7 @@ scenarios install. A run does the same first; this is for doing it ahead.`,
 	}
 	cmd.Flags().StringVar(&choice, "node-image", imagebuild.Auto, "auto, registry, source, or an image reference")
 	cmd.Flags().StringVar(&source, "image-source", imagebuild.Auto, "images of data planes: auto, registry or source")
+	cmd.Flags().BoolVar(&guests, "guest", false, "also the image of guests, for kernels that lack a feature")
 	return cmd
 }
 

@@ -96,6 +96,7 @@ or configuration, 3 this host cannot run it, 4 interrupted or incomplete.`,
 		newUpdate(settings),
 		newImport(settings),
 		newClean(settings),
+		newGuest(),
 		newImage(settings),
 		newBundle(settings),
 	)

@@ -145,7 +145,7 @@ func TestUsage(t *testing.T) {
 	if err := os.Remove(filepath.Join(unlocked, "charts", "lock.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	const scenarios = "there are: calico-ebpf, cilium-kube-proxy, cilium, cilium-1-19, iptables, ipvs, nftables"
+	const scenarios = "there are: calico-ebpf, cilium-kube-proxy, cilium, cilium-1-19, iptables, ipvs, ipvs-lc, ipvs-sh, nftables"
 	tests := []struct {
 		name string
 		ctx  context.Context

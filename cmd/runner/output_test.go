@@ -107,8 +107,8 @@ func TestPrintFindings(t *testing.T) {
 	var out strings.Builder
 	ok := host.Finding{Subject: "engine", State: host.OK, Text: "Docker 28.0.0"}
 	lacks := host.Finding{Subject: "ip_vs", State: host.Missing, Text: "not in this kernel", Cure: "modprobe ip_vs"}
-	printFindings(&out, "host", []host.Finding{ok})
-	printFindings(&out, "scenario ipvs", []host.Finding{ok, lacks})
+	printFindings(&out, "host: "+verdict([]host.Finding{ok}), []host.Finding{ok})
+	printFindings(&out, "scenario ipvs: "+verdict([]host.Finding{ok, lacks}), []host.Finding{ok, lacks})
 	const want = `host: can run
   ok       engine          Docker 28.0.0
 

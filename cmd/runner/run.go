@@ -36,7 +36,10 @@ whole; an interrupted run changes nothing and leaves no cluster behind.`,
 			}
 			experiments, err := s.experiments(args)
 			chosen, lock, scenarioErr := s.scenarios(scenarios)
-			if err := errors.Join(err, scenarioErr, imageSource(options.ImageSource)); err != nil {
+			if err := errors.Join(err, scenarioErr, imageSource(options.ImageSource), kernel(options.Kernel)); err != nil {
+				return err
+			}
+			if options.Program, err = os.Executable(); err != nil {
 				return err
 			}
 			for _, experiment := range experiments {
@@ -78,8 +81,17 @@ whole; an interrupted run changes nothing and leaves no cluster behind.`,
 	cmd.Flags().StringVar(&options.ImageSource, "image-source", imagebuild.Auto, "images of data planes: auto, registry or source")
 	cmd.Flags().StringVar(&options.Bundle, "bundle", "", "take images and charts from this bundle, or directory of archives, alone")
 	cmd.Flags().StringVar(&options.ResultsDir, "results", "", "directory of the results (default: results in the tree)")
+	cmd.Flags().StringVar(&options.Kernel, "kernel", lab.KernelAuto, "host, guest (a second kernel, in QEMU), or auto: guest where the host's lacks a feature")
 	cmd.Flags().BoolVar(&options.Keep, "keep", false, "keep the cluster and say how to reach it")
 	return cmd
+}
+
+// kernel says whether a value of --kernel is one.
+func kernel(value string) error {
+	if !slices.Contains([]string{lab.KernelAuto, lab.KernelHost, lab.KernelGuest}, value) {
+		return fmt.Errorf("--kernel %s: want %s, %s or %s", value, lab.KernelAuto, lab.KernelHost, lab.KernelGuest)
+	}
+	return nil
 }
 
 // runError turns what came of a run into the error that has its exit code.

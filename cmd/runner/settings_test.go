@@ -64,7 +64,7 @@ func TestResolve(t *testing.T) {
 func TestScenariosByName(t *testing.T) {
 	s := settings{repo: tree(t)}
 	for _, test := range []struct{ names, want []string }{
-		{nil, []string{"calico-ebpf", "cilium-kube-proxy", "cilium", "cilium-1-19", "iptables", "ipvs", "nftables"}},
+		{nil, []string{"calico-ebpf", "cilium-kube-proxy", "cilium", "cilium-1-19", "iptables", "ipvs", "ipvs-lc", "ipvs-sh", "nftables"}},
 		{[]string{"nftables"}, []string{"nftables"}},
 		{[]string{"nftables", "iptables"}, []string{"nftables", "iptables"}},
 		{[]string{"cilium"}, []string{"cilium"}},
@@ -92,7 +92,7 @@ func TestScenariosOfABrokenFile(t *testing.T) {
 	t.Chdir(tree(t))
 	const (
 		file = "scenarios/cilium.yaml"
-		all  = "; there are: calico-ebpf, cilium-kube-proxy, cilium, iptables, ipvs, nftables"
+		all  = "; there are: calico-ebpf, cilium-kube-proxy, cilium, iptables, ipvs, ipvs-lc, ipvs-sh, nftables"
 	)
 	// A mistake of the variant is one of the file.
 	fault := fmt.Sprintf("%s:%d: spec.dataPlane.cilium.version", file, replace(t, file, "version: 1.19.8", "version: 1.19.88"))
@@ -109,7 +109,7 @@ func TestScenariosOfABrokenFile(t *testing.T) {
 		{"what may be a variant of it", []string{"cilium-1-18"}, nil, []string{"there is no cilium-1-18 in scenarios" + all, fault}},
 		{"what is none", []string{"ciliumx", "nosuch"}, nil, []string{"there is no ciliumx in scenarios" + all, "there is no nosuch in scenarios" + all}},
 		{"one that is there beside it", []string{"ipvs", "cilium"}, []string{"ipvs"}, []string{fault}},
-		{"all", nil, []string{"calico-ebpf", "cilium-kube-proxy", "iptables", "ipvs", "nftables"}, []string{fault}},
+		{"all", nil, []string{"calico-ebpf", "cilium-kube-proxy", "iptables", "ipvs", "ipvs-lc", "ipvs-sh", "nftables"}, []string{fault}},
 	} {
 		t.Run(strings.ReplaceAll(test.name, " ", "-"), func(t *testing.T) {
 			loaded, _, err := s.scenarios(test.names)

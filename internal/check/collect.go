@@ -21,7 +21,7 @@ func complete(in subject, j *judgement) {
 		j.undecided("", collect.Ref{}, "there is no evidence")
 	}
 	var unneeded []string
-	explain := []string{ipvs.StatsFile, ipvs.IPSetFile, ipvs.DummyFile, ipvs.TimerListFile}
+	explain := []string{ipvs.ConnectionsFile, ipvs.StatsFile, ipvs.IPSetFile, ipvs.DummyFile, ipvs.TimerListFile}
 	for _, p := range in.Problems {
 		// They only explain virtual services that are listed elsewhere.
 		if in.expect.Encoding != "ipvs" && slices.Contains(explain, path.Base(p.File)) {

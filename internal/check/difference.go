@@ -52,7 +52,13 @@ func differences(want, got collect.Frontend, from account) []difference {
 		})
 	}
 	for _, b := range want.Backends {
-		if !has(programmed, b) {
+		there := slices.IndexFunc(got.Backends, func(other collect.Backend) bool { return at(other) == at(b) })
+		switch {
+		case has(programmed, b):
+		case there >= 0:
+			idle := got.Backends[there]
+			all = append(all, difference{fmt.Sprintf("backend %s is %s%s and takes no new connections", at(b), idle.State, from.in()), idle.Line})
+		default:
 			all = append(all, difference{fmt.Sprintf("backend %s is missing%s%s", at(b), from.in(), beside(false, b)), got.Line})
 		}
 	}
@@ -63,7 +69,7 @@ func differences(want, got collect.Frontend, from account) []difference {
 		case intent:
 		case want.Selection == collect.SelectRandom && math.Abs(b.Probability-share) > 1e-6:
 			all = append(all, difference{fmt.Sprintf("backend %s has probability %.6f%s, want %.6f", at(b), b.Probability, from.in(), share), b.Line})
-		case want.Selection == collect.SelectRoundRobin:
+		case from.Encoding == "ipvs":
 			compare(fmt.Sprintf("weight of backend %s", at(b)), b.Weight, 1, b.Line)
 		}
 	}

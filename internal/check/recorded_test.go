@@ -8,6 +8,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -80,22 +81,29 @@ func (r *recorded) load(run string) {
 		r.Fatal(err)
 	}
 	known := spec.Known{Features: host.Known(), Charts: lock}
-	all, err := spec.LoadScenarios("../../scenarios/"+scenario+".yaml", known)
+	file := strings.TrimSuffix(strings.TrimSuffix(scenario, "-lc"), "-sh") // those are variants
+	all, err := spec.LoadScenarios("../../scenarios/"+file+".yaml", known)
 	if err != nil {
 		r.Fatal(err)
 	}
-	r.scenario = all[0]
+	r.scenario = all[slices.IndexFunc(all, func(s spec.Scenario) bool { return s.Metadata.Name == scenario })]
 	if r.experiment, err = spec.LoadExperiment("../../experiments/"+experiment+".yaml", IDs()); err != nil {
 		r.Fatal(err)
 	}
 }
 
-func (r *recorded) judge() map[string]collect.Check {
+func (r *recorded) decode() collect.Evidence {
 	r.Helper()
 	e, err := evidence.Decode(r.raw, r.scenario, r.experiment)
 	if err != nil {
 		r.Fatal(err)
 	}
+	return e
+}
+
+func (r *recorded) judge() map[string]collect.Check {
+	r.Helper()
+	e := r.decode()
 	checks := map[string]collect.Check{}
 	for _, c := range Run(e, r.scenario, r.experiment) {
 		checks[c.ID] = c
@@ -237,11 +245,7 @@ func (w turn) found(c collect.Check) bool {
 // backend is the address of the endpoint on a node.
 func (r *recorded) backend(role string) string {
 	r.Helper()
-	e, err := evidence.Decode(r.raw, r.scenario, r.experiment)
-	if err != nil {
-		r.Fatal(err)
-	}
-	for _, p := range e.Objects.Endpoints {
+	for _, p := range r.decode().Objects.Endpoints {
 		if p.Node == role {
 			return regexp.QuoteMeta(p.Address.String())
 		}

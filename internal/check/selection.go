@@ -21,32 +21,18 @@ func selection(in subject, j *judgement) {
 	case len(ready) < 2:
 		j.skip = fmt.Sprintf("%d ready endpoints: there is nothing to select", len(ready))
 	case want == collect.SelectRoundRobin:
-		in.through(j, func(p collect.EntryPoint) { rotates(p, len(ready), j) })
+		in.through(j, func(p collect.EntryPoint) { in.rotates(p, len(ready), j) })
+		in.noteOthers(j)
+	case want == collect.SelectLeastConn:
+		in.leastConnections(ready, j)
+		in.noteOthers(j)
+	case want == collect.SelectSourceHash:
+		in.sourceHash(j)
 	case want == collect.SelectRandom:
 		random(in, ready, j)
 	default:
 		j.undecided("", collect.Ref{}, "there is no test for %s", want)
 	}
-}
-
-// rotates: with n backends in strict rotation, no n connections in a row have
-// one twice. What else used the virtual service meanwhile would break that
-// too, so an experiment leaves it alone.
-func rotates(p collect.EntryPoint, n int, j *judgement) {
-	answers := answered(p)
-	if len(answers) != len(p.Attempts) || len(answers) <= n {
-		j.undecided(p.From, collect.Ref{File: p.File}, "%d of %d connections were answered: no rotation can be seen", len(answers), len(p.Attempts))
-		return
-	}
-	for i, a := range answers {
-		for _, before := range answers[max(0, i-n+1):i] {
-			if a.Backend.PodIP == before.Backend.PodIP {
-				j.contradict(p.From, line(p, a), "connections %d and %d were both answered by %s, want the %d backends in turn", before.Sequence, a.Sequence, a.Backend.Pod, n)
-				return
-			}
-		}
-	}
-	j.quote(p.From, collect.Ref{File: p.File}, "%d connections in strict rotation", len(answers))
 }
 
 // alpha bounds the probability that a run of a data plane that does choose at

@@ -15,6 +15,19 @@ func (c *Cluster) kindConfig() ([]byte, error) {
 	return KindConfig(c.options.Scenario, c.options.CgroupV1)
 }
 
+// oneControlPlane needs no election of a leader, which a slow machine loses, and
+// no RSA keys: making a dozen takes an emulated one a minute.
+const oneControlPlane = `kind: ClusterConfiguration
+featureGates:
+  PublicKeysECDSA: true
+controllerManager:
+  extraArgs:
+    leader-elect: "false"
+scheduler:
+  extraArgs:
+    leader-elect: "false"
+`
+
 // KindConfig returns the scenario's kind configuration file.
 func KindConfig(scenario spec.Scenario, cgroupV1 bool) ([]byte, error) {
 	cluster := scenario.Spec.Cluster
@@ -26,8 +39,12 @@ func KindConfig(scenario spec.Scenario, cgroupV1 bool) ([]byte, error) {
 			ServiceSubnet:     cluster.ServiceSubnet,
 			DisableDefaultCNI: true,
 		},
-		KubeadmConfigPatches: cluster.KubeadmConfigPatches,
+		KubeadmConfigPatches: append([]string{oneControlPlane}, cluster.KubeadmConfigPatches...),
 		Nodes:                []v1alpha4.Node{{Role: v1alpha4.ControlPlaneRole}, {Role: v1alpha4.WorkerRole}, {Role: v1alpha4.WorkerRole}},
+	}
+	if cluster.IPVSScheduler != "" {
+		patch := "kind: KubeProxyConfiguration\nipvs:\n  scheduler: " + cluster.IPVSScheduler + "\n"
+		config.KubeadmConfigPatches = append(config.KubeadmConfigPatches, patch)
 	}
 	if cgroupV1 {
 		config.KubeadmConfigPatches = append([]string{"kind: KubeletConfiguration\nfailCgroupV1: false\n"}, config.KubeadmConfigPatches...)

@@ -54,8 +54,13 @@ func TestKindConfig(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for suffix, cgroupV1 := range map[string]bool{"": false, "-cgroup-v1": true} {
-			checkKindConfig(t, scenarios[0], suffix, cgroupV1) // variants share its cluster
+		for i, scenario := range scenarios {
+			if i > 0 && scenario.Spec.Cluster.IPVSScheduler == "" {
+				continue // the file's own cluster
+			}
+			for suffix, cgroupV1 := range map[string]bool{"": false, "-cgroup-v1": true} {
+				checkKindConfig(t, scenario, suffix, cgroupV1)
+			}
 		}
 	}
 }
@@ -92,7 +97,7 @@ func TestKubeadmPatches(t *testing.T) {
 	if err := yaml.Unmarshal(got, &config); err != nil {
 		t.Fatal(err)
 	}
-	if p := config.KubeadmConfigPatches; len(p) != 2 || !strings.Contains(p[0], "failCgroupV1: false") || p[1] != patches[0] {
+	if p := config.KubeadmConfigPatches; len(p) != 3 || !strings.Contains(p[0], "failCgroupV1: false") || p[1] != oneControlPlane || p[2] != patches[0] {
 		t.Errorf("patches are %q", p)
 	}
 	if p := scenario.Spec.Cluster.KubeadmConfigPatches; len(p) != 1 {

@@ -10,7 +10,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	kindexec "sigs.k8s.io/kind/pkg/exec"
@@ -25,6 +27,8 @@ type Command struct {
 	Stdin  io.Reader
 	Stdout io.Writer
 	Stderr io.Writer
+	// Bound programs end with this process, however it ends.
+	Bound bool
 }
 
 // Error is a command that failed.
@@ -79,6 +83,13 @@ func Run(ctx context.Context, c Command) error {
 	}
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
+	if c.Bound {
+		// The kernel sends the signal when the thread ends that started the
+		// program: this one stays until the program has ended.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	}
 	if err := cmd.Run(); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause

@@ -25,7 +25,9 @@ func TableFiles(role, encoding string) []string {
 	case "nftables":
 		commands = nftables.Commands()
 	case "ipvs":
-		commands = ipvs.Commands()
+		return []string{
+			onNode(role, ipvs.ServicesFile), onNode(role, ipvs.IPSetFile), onNode(role, ipvs.DummyFile), onNode(role, ipvs.TimerListFile),
+		}
 	case cilium.Encoding:
 		return []string{onNode(role, cilium.LBFile), onNode(role, cilium.FrontendsFile), onNode(role, cilium.StatusFile)}
 	case cilium.AgentEncoding:
@@ -47,6 +49,7 @@ func (s *source) kernel(role string, service collect.Service) collect.NodeState 
 			s.optional(file) // also those that nothing below reads
 		}
 	}
+	s.optional(onNode(role, ipvs.StatsFile))
 	state.LiveIptables = bothFamilies(s.iptables(role, "iptables", &state), s.iptables(role, "ip6tables", &state))
 	s.nftables(role, &state)
 	s.ipvs(role, &state)
@@ -61,6 +64,7 @@ func (s *source) kernel(role string, service collect.Service) collect.NodeState 
 		return state
 	}
 	state.Translations = s.translations(role, service)
+	state.Scheduled = s.scheduled(role, service)
 	s.captured(onNode(role, conntrack.StatsFile))
 	return state
 }

@@ -20,13 +20,18 @@ import (
 // proxier is how kube-proxy 1.35 logs its choice (cmd/kube-proxy/app/server_linux.go).
 var proxier = regexp.MustCompile(`"Using (\S+) Proxier"`)
 
+// ipvsNote is what it logs of mode ipvs beside that (the same file, and
+// pkg/proxy/ipvs/proxier.go).
+var ipvsNote = regexp.MustCompile(`"(The ipvs proxier is now deprecated|IPVS scheduler not specified, use \S+ by default)`)
+
 // proxyNamespace is that of kube-proxy.
 const proxyNamespace = "kube-system"
 
 // mode reads what is declared and what runs; implements is what implements
 // Services by the scenario, whose version is of interest.
 func (s *source) mode(pods []corev1.Pod, implements string) collect.Mode {
-	m := collect.Mode{Declared: s.declaredMode(), KubeProxy: s.daemonSet()}
+	m := collect.Mode{KubeProxy: s.daemonSet()}
+	m.Declared, m.Scheduler = s.declaredMode()
 	if s.cilium {
 		m.Agent = s.declaredReplacement()
 	}
@@ -40,10 +45,10 @@ func (s *source) mode(pods []corev1.Pod, implements string) collect.Mode {
 		node := collect.NodeMode{
 			Node:      role,
 			ProxyMode: s.word(onNode(role, ProxyModeFile)),
-			Log:       s.loggedMode(role, proxy, shown),
 			Process:   s.process(onNode(role, ProcessesFile)),
 			Version:   s.proxyVersion(proxy, shown),
 		}
+		node.Log, node.Notes = s.loggedMode(role, proxy, shown)
 		if s.cilium {
 			node.Agent = s.agent(role)
 		}
@@ -62,30 +67,38 @@ func (s *source) mode(pods []corev1.Pod, implements string) collect.Mode {
 	return m
 }
 
-func (s *source) declaredMode() collect.Observation {
-	declared := collect.Observation{Ref: collect.Ref{File: ConfigMapFile}}
+func (s *source) declaredMode() (mode, scheduler collect.Observation) {
+	mode = collect.Observation{Ref: collect.Ref{File: ConfigMapFile}}
 	if absent, ok := s.absent(ConfigMapFile); ok {
-		return absent
+		return absent, scheduler
 	}
 	var config struct {
 		Kind string `yaml:"kind"`
 		Mode string `yaml:"mode"`
+		IPVS struct {
+			Scheduler string `yaml:"scheduler"`
+		} `yaml:"ipvs"`
 	}
 	data, ok := s.configMap(ConfigMapFile)
 	if !ok {
-		return declared
+		return mode, scheduler
 	}
 	err := yaml.Unmarshal([]byte(data["config.conf"]), &config)
 	switch {
 	case err != nil:
 		s.problem(ConfigMapFile, "%v", err)
+		return mode, scheduler
 	case config.Kind != "KubeProxyConfiguration":
 		s.problem(ConfigMapFile, "holds no KubeProxyConfiguration under config.conf")
-	default:
-		declared.Value = config.Mode
-		declared.Ref.Line.Text = "mode: " + config.Mode
+		return mode, scheduler
 	}
-	return declared
+	mode.Value = config.Mode
+	mode.Ref.Line.Text = "mode: " + config.Mode
+	if config.Mode == "ipvs" {
+		scheduler.Value = config.IPVS.Scheduler
+		scheduler.Ref = collect.Ref{File: ConfigMapFile, Line: collect.Line{Text: fmt.Sprintf("ipvs.scheduler: %q", config.IPVS.Scheduler)}}
+	}
+	return mode, scheduler
 }
 
 // configMap gives the data of a ConfigMap.
@@ -152,24 +165,28 @@ func (s *source) word(file string) collect.Observation {
 	}
 }
 
-// loggedMode is what the last start in the log chose. Where there is no
-// kube-proxy pod there was no log to record.
-func (s *source) loggedMode(role string, proxy *corev1.Pod, shown bool) collect.Observation {
+// loggedMode is what the last start in the log chose, and what it noted of that.
+// Where there is no kube-proxy pod there was no log to record.
+func (s *source) loggedMode(role string, proxy *corev1.Pod, shown bool) (mode collect.Observation, notes []collect.Observation) {
 	file := onNode(role, LogFile)
 	if _, recorded := s.records[file]; !recorded && proxy == nil && shown {
-		return noProxyPod()
+		return noProxyPod(), nil
 	}
-	mode := collect.Observation{Ref: collect.Ref{File: file}}
+	mode.Ref.File = file
 	raw, _ := s.captured(file)
 	number := 0
 	for line := range strings.Lines(string(raw)) {
 		number++
+		at := collect.Ref{File: file, Line: collect.Line{Number: number, Text: strings.TrimSpace(line)}}
 		if match := proxier.FindStringSubmatch(line); match != nil {
-			mode.Value = match[1]
-			mode.Ref.Line = collect.Line{Number: number, Text: strings.TrimSpace(line)}
+			mode = collect.Observation{Value: match[1], Ref: at}
+			notes = nil
+		}
+		if match := ipvsNote.FindStringSubmatch(line); match != nil {
+			notes = append(notes, collect.Observation{Value: match[1], Ref: at})
 		}
 	}
-	return mode
+	return mode, notes
 }
 
 func noProxyPod() collect.Observation {

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -169,4 +170,51 @@ func FuzzProcess(f *testing.F) {
 			t.Errorf("%+v with problems %+v", got, s.problems)
 		}
 	})
+}
+
+// TestIPVSMode reads what the log and the ConfigMap say of mode ipvs.
+func TestIPVSMode(t *testing.T) {
+	const (
+		using      = `I1130 01:18:49.511198       1 server_linux.go:193] "Using ipvs Proxier"` + "\n"
+		deprecated = `E1130 01:18:49.511231       1 server_linux.go:195] "The ipvs proxier is now deprecated and may be removed in a future release. Please use 'nftables' instead."` + "\n"
+		byDefault  = `I1130 01:18:49.512215       1 proxier.go:353] "IPVS scheduler not specified, use rr by default" ipFamily="IPv4"` + "\n"
+	)
+	tests := []struct {
+		name, log, config string
+		scheduler, quoted string
+		notes             []string
+	}{
+		{
+			name: "no scheduler", log: "starting\n" + using + deprecated + byDefault, config: `mode: ipvs\nipvs:\n  scheduler: \"\"`,
+			quoted: `ipvs.scheduler: ""`,
+			notes:  []string{"3 The ipvs proxier is now deprecated", "4 IPVS scheduler not specified, use rr by default"},
+		},
+		{
+			name: "a scheduler", log: using + deprecated, config: `mode: ipvs\nipvs:\n  scheduler: lc`,
+			scheduler: "lc", quoted: `ipvs.scheduler: "lc"`, notes: []string{"2 The ipvs proxier is now deprecated"},
+		},
+		{name: "the last start counts", log: using + byDefault + using + deprecated, config: `mode: ipvs`, quoted: `ipvs.scheduler: ""`, notes: []string{"4 The ipvs proxier is now deprecated"}},
+		{name: "another mode", log: "Using iptables Proxier\n", config: `mode: iptables\nipvs:\n  scheduler: lc`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			raw, s, x := load(t, "iptables")
+			raw["worker/"+LogFile].Data = []byte(test.log)
+			raw[ConfigMapFile].Data = []byte(`{"data":{"config.conf":"kind: KubeProxyConfiguration\n` + test.config + `\n"}}`)
+			e, err := Decode(raw, s, x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := e.Mode.Scheduler; got.Value != test.scheduler || got.Ref.Line.Text != test.quoted {
+				t.Errorf("scheduler %q, quoting %q; want %q, %q", got.Value, got.Ref.Line.Text, test.scheduler, test.quoted)
+			}
+			var notes []string
+			for _, n := range e.Mode.Nodes[1].Notes {
+				notes = append(notes, fmt.Sprintf("%d %s", n.Ref.Line.Number, n.Value))
+			}
+			if !slices.Equal(notes, test.notes) {
+				t.Errorf("notes %q, want %q", notes, test.notes)
+			}
+		})
+	}
 }

@@ -93,6 +93,10 @@ func (s System) memory(name string) uint64 {
 	return kib * 1024
 }
 
+// Available memory in bytes: what new programs can have (MemAvailable of
+// proc_meminfo(5)).
+func Available(sys System) uint64 { return sys.memory("MemAvailable") }
+
 // missingCapabilities compares the bounding set (CapBnd of proc_pid_status(5))
 // with what the kernel knows.
 func (s System) missingCapabilities() ([]string, error) {

@@ -44,7 +44,9 @@ var features = []feature{
 	{"dummy", "DUMMY", "", "", false, nil},
 	{"ip_set", "IP_SET", "", "", false, nil},
 	{"ip_vs", "IP_VS", "/proc/net/ip_vs", "", false, nil},
+	{"ip_vs_lc", "IP_VS_LC", "", "", false, nil},
 	{"ip_vs_rr", "IP_VS_RR", "", "", false, nil},
+	{"ip_vs_sh", "IP_VS_SH", "", "", false, nil},
 	{"nf_conntrack", "NF_CONNTRACK", "/proc/sys/net/netfilter/nf_conntrack_max", "", false, nil},
 	{"nf_tables", "NF_TABLES", "", "", false, nil},
 	{"nft_ct", "NFT_CT", "", "", false, nil},
@@ -156,7 +158,7 @@ func (k kernel) find(ctx context.Context, f feature) Finding {
 		return finding(Missing, "no such module in /lib/modules/"+k.release, cure)
 	case k.config != nil && set == "":
 		return finding(Missing, fmt.Sprintf("kernel %s is built without %s", k.release, option),
-			fmt.Sprintf("a kernel with %s=y or =m, in a virtual machine if need be", option))
+			fmt.Sprintf("--kernel guest; --kernel host needs a kernel with %s=y or =m (modprobe %s; on Ubuntu the module is in linux-modules-extra-$(uname -r))", option, f.name))
 	}
 	// Asked last: it may make the kernel load the module.
 	if f.name == "nf_tables" {

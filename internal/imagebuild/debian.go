@@ -23,6 +23,8 @@ type Debian struct {
 	// and what they depend on and runs none of their scripts.
 	Variant  string
 	Packages []string
+	// Options are further ones of mmdebstrap: hooks, paths to leave out.
+	Options []string
 }
 
 // Install makes the root file system from the host's own apt sources. It needs
@@ -40,6 +42,7 @@ func (d Debian) Install(ctx context.Context, show *progress.Reporter) error {
 	for _, path := range []string{"doc", "info", "lintian", "locale", "man"} {
 		argv = append(argv, "--dpkgopt=path-exclude=/usr/share/"+path+"/*")
 	}
+	argv = append(argv, d.Options...)
 	if hook := "/usr/share/mmdebstrap/hooks/merged-usr"; exists(hook) {
 		argv = append(argv, "--hook-dir="+hook)
 	}

@@ -205,8 +205,8 @@ func (l *lab) waitProgrammed(ctx context.Context, c *cluster.Cluster, scenario s
 				last = fmt.Sprintf("%s: %v", node.Role, err)
 				return false, nil
 			}
-			if n := backends(table, w); n < len(w.BackendNodes) {
-				last = fmt.Sprintf("%s: NodePort %d has %d of %d backends", node.Role, w.NodePort, n, len(w.BackendNodes))
+			if lacks := unprogrammed(table, w, scenario.Spec.Expect.Selection); lacks != "" {
+				last = node.Role + ": " + lacks
 				l.show.Detail("%s", last)
 				return false, nil
 			}
@@ -284,13 +284,69 @@ func readTable(ctx context.Context, node cluster.Node, encoding string) (collect
 	return collect.ServiceTable{}, fmt.Errorf("no decoder for encoding %s", encoding)
 }
 
-// backends counts the backends behind the workload's NodePort.
-func backends(table collect.ServiceTable, w spec.Workload) int {
-	most := 0
-	for _, f := range table.Frontends {
-		if f.Kind == collect.NodePort && int(f.Port) == w.NodePort {
-			most = max(most, len(f.Backends))
+// forgottenLimit is what IPVS keeps a closed connection for, and some more.
+const forgottenLimit = 3 * time.Minute
+
+// waitForgotten waits until no node's IPVS has a connection to the workload: one
+// that was closed still counts for a scheduler.
+func (l *lab) waitForgotten(ctx context.Context, c *cluster.Cluster) error {
+	w := l.Experiment.Spec.Workload
+	last := ""
+	err := wait.PollUntilContextTimeout(ctx, 2*time.Second, forgottenLimit, true, func(ctx context.Context) (bool, error) {
+		for _, node := range c.Nodes {
+			out, err := node.Run(ctx, []string{"cat", "/proc/net/ip_vs_conn"})
+			if err != nil {
+				return false, err
+			}
+			connections, err := ipvs.Connections(out.Stdout)
+			if err != nil {
+				return false, fmt.Errorf("%s: %w", node.Role, err)
+			}
+			if n := toWorkload(connections, w); n > 0 {
+				last = fmt.Sprintf("%s: %d", node.Role, n)
+				l.show.Detail("%s", last)
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if err != nil {
+		return fmt.Errorf("connections are left (%s): %w", last, err)
+	}
+	return nil
+}
+
+// toWorkload counts the connections to a port of the workload's Service. Another
+// Service of that port makes a wait longer, no more.
+func toWorkload(connections []ipvs.Connection, w spec.Workload) int {
+	n := 0
+	for _, c := range connections {
+		if port := int(c.Virtual.Port()); port == w.ClusterPort || port == w.NodePort {
+			n++
 		}
 	}
-	return most
+	return n
+}
+
+// unprogrammed says what the workload's NodePort lacks, "" where it is as it has
+// to be: all backends behind one of its frontends, chosen among as expected. The
+// latter counts where kube-proxy can be told: a restart leaves what was until it
+// is programmed anew.
+func unprogrammed(table collect.ServiceTable, w spec.Workload, selection string) string {
+	most, chosen := 0, collect.Selection("")
+	for _, f := range table.Frontends {
+		if f.Kind == collect.NodePort && int(f.Port) == w.NodePort && len(f.Backends) > most {
+			most, chosen = len(f.Backends), f.Selection
+		}
+	}
+	switch {
+	case most < len(w.BackendNodes):
+		return fmt.Sprintf("NodePort %d has %d of %d backends", w.NodePort, most, len(w.BackendNodes))
+	case table.Encoding == "ipvs" && string(chosen) != selection:
+		return fmt.Sprintf("NodePort %d selects by %s, not yet by %s", w.NodePort, chosen, selection)
+	}
+	return ""
 }

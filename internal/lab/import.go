@@ -73,7 +73,10 @@ func Import(o ImportOptions, show *progress.Reporter) (outcome Outcome, err erro
 			}
 		}
 	}
-	derived, err := finish(draft, recorder, record)
+	if err := recorder.WriteIndex(); err != nil {
+		return Outcome{}, err
+	}
+	derived, err := finish(draft, record)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -132,12 +135,9 @@ func runFiles(x spec.Experiment) []string {
 	return files
 }
 
-// finish makes a draft with raw files whole, from what follows of them, and
-// puts it in its place.
-func finish(draft *results.Draft, recorder *capture.Recorder, record results.Run) (Derived, error) {
-	if err := recorder.WriteIndex(); err != nil {
-		return Derived{}, err
-	}
+// finish makes a draft with raw files and their index whole, from what follows
+// of them, and puts it in its place.
+func finish(draft *results.Draft, record results.Run) (Derived, error) {
 	derived, err := Derive(draft.Raw(), record)
 	if err != nil {
 		return Derived{}, err

@@ -40,7 +40,11 @@ type Options struct {
 	NodeImage, ImageSource string
 	// Bundle to take everything from, "" for none: see bundle.Open.
 	Bundle string
-	// Keep leaves the cluster where it is.
+	// Kernel that clusters run on: KernelAuto, KernelHost or KernelGuest.
+	Kernel string
+	// Program is the runner's executable, which a guest runs too.
+	Program string
+	// Keep leaves the cluster where it is, unless it is in a guest.
 	Keep bool
 	// Argv of the runner, for the record.
 	Argv []string
@@ -73,6 +77,11 @@ type lab struct {
 	// planes are the data planes to install, by scenario.
 	planes map[string]plane
 	bundle *bundle.Bundle // nil where there is none
+	// guests are the scenarios that need a guest, by name.
+	guests     map[string]bool
+	guestImage imagebuild.Image
+	// disposable is the machine that this process runs on: it is a guest.
+	disposable bool
 }
 
 // plane is a data plane that is ready to be installed.
@@ -87,7 +96,7 @@ type plane struct {
 // did not: a host that cannot run it (ErrHost), an interruption, a failed
 // step. Checks that fail are outcomes, not errors.
 func Run(ctx context.Context, options Options, show *progress.Reporter) (outcomes []Outcome, err error) {
-	l := &lab{Options: options, show: show, sys: host.Local()}
+	l := &lab{Options: options, show: show, sys: host.Local(), guests: map[string]bool{}}
 	runnable, skipped, err := l.preflight(ctx)
 	if err != nil || len(runnable) == 0 {
 		return skipped, err
@@ -103,17 +112,16 @@ func Run(ctx context.Context, options Options, show *progress.Reporter) (outcome
 	if skipped, err = l.prepare(ctx, runnable, skipped); err != nil || len(skipped) == len(l.Scenarios) {
 		return skipped, err
 	}
-	for _, scenario := range options.Scenarios {
-		if reason, ok := skipped.reason(scenario); ok {
+	for _, scenarios := range l.together(skipped) {
+		if reason, ok := skipped.reason(scenarios[0]); ok {
 			outcomes = append(outcomes, reason)
 			continue
 		}
-		show.Heading("%s on %s", options.Experiment.Metadata.Name, scenario.Metadata.Name)
-		outcome, err := l.run(ctx, scenario)
+		done, err := l.run(ctx, scenarios)
+		outcomes = append(outcomes, done...)
 		if err != nil {
-			return outcomes, fmt.Errorf("%s: %w", scenario.Metadata.Name, err)
+			return outcomes, fmt.Errorf("%s: %w", scenarios[min(len(done), len(scenarios)-1)].Metadata.Name, err)
 		}
-		outcomes = append(outcomes, outcome)
 	}
 	return outcomes, writeIndex(l.ResultsDir)
 }
@@ -147,24 +155,49 @@ func (l *lab) preflight(ctx context.Context) (runnable []spec.Scenario, skipped 
 		return nil, nil, err
 	}
 	for _, scenario := range l.Scenarios {
-		features, err := host.Features(ctx, scenario.Spec.Requires, l.sys)
+		inGuest, reason, err := l.choose(ctx, scenario)
 		if err != nil {
 			return nil, nil, err
 		}
-		var missing []string
-		for _, finding := range features {
-			if finding.State == host.Missing {
-				missing = append(missing, fmt.Sprintf("%s: %s\n  → %s", finding.Subject, finding.Text, finding.Cure))
-			}
-		}
-		if len(missing) == 0 {
-			runnable = append(runnable, scenario)
+		if reason != "" {
+			skipped = append(skipped, l.skip(scenario, reason))
 			continue
 		}
-		skipped = append(skipped, l.skip(scenario, strings.Join(missing, "\n")))
+		l.guests[scenario.Metadata.Name] = inGuest
+		runnable = append(runnable, scenario)
 	}
 	l.facts = host.Describe(ctx, l.sys)
 	return runnable, skipped, nil
+}
+
+// choose says whose kernel a scenario runs on, or why on none.
+func (l *lab) choose(ctx context.Context, scenario spec.Scenario) (inGuest bool, reason string, err error) {
+	var missing []string
+	if l.Kernel != KernelGuest {
+		if missing, err = l.missing(ctx, scenario); err != nil || len(missing) == 0 {
+			return false, "", err
+		}
+	}
+	if l.Kernel != KernelHost {
+		reason := l.noGuest(ctx, scenario)
+		if reason == "" {
+			return true, "", nil
+		}
+		missing = append(missing, reason)
+	}
+	return false, strings.Join(missing, "\n"), nil
+}
+
+// missing are the features a scenario needs that this kernel does not have.
+func (l *lab) missing(ctx context.Context, scenario spec.Scenario) ([]string, error) {
+	features, err := host.Features(ctx, scenario.Spec.Requires, l.sys)
+	var missing []string
+	for _, finding := range features {
+		if finding.State == host.Missing {
+			missing = append(missing, fmt.Sprintf("%s: %s\n  → %s", finding.Subject, finding.Text, finding.Cure))
+		}
+	}
+	return missing, err
 }
 
 // prepare makes what runs need before there is a cluster. A scenario whose
@@ -173,7 +206,10 @@ func (l *lab) prepare(ctx context.Context, runnable []spec.Scenario, skipped out
 	l.show.Heading("prepare")
 	l.planes = map[string]plane{}
 	if l.Bundle != "" {
-		return skipped, l.unpack(ctx, runnable)
+		if err := l.unpack(ctx, runnable); err != nil {
+			return skipped, err
+		}
+		return skipped, l.prepareGuest(ctx)
 	}
 	archives, unavailable := map[string]plane{}, map[string]string{}
 	for _, scenario := range runnable {
@@ -210,6 +246,9 @@ func (l *lab) prepare(ctx context.Context, runnable []spec.Scenario, skipped out
 		return skipped, fmt.Errorf("%w: no node image: %w", ErrHost, err)
 	}
 	l.show.Note("node image %s (%s, %d MB)", l.image.Reference, l.image.Origin, l.image.Bytes/1e6)
+	if err := l.prepareGuest(ctx); err != nil {
+		return skipped, err
+	}
 	return skipped, l.show.Run(ctx, progress.Step{Name: "build the echo image", Run: func(ctx context.Context) (err error) {
 		l.echo, err = workload.BuildImage(ctx, l.Repo, l.WorkDir)
 		return err

@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"service-dataplane/internal/host"
 	"service-dataplane/internal/spec"
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/ipvs"
 )
 
 func TestOverall(t *testing.T) {
@@ -64,31 +66,49 @@ func TestFailed(t *testing.T) {
 	}
 }
 
-// TestBackends: the workload's NodePort is programmed when all its backends
-// are, at whichever address it is listed.
-func TestBackends(t *testing.T) {
-	w := spec.Workload{ClusterPort: 80, NodePort: 30081}
-	frontend := func(kind collect.FrontendKind, port uint16, backends int) collect.Frontend {
-		return collect.Frontend{Kind: kind, Port: port, Backends: make([]collect.Backend, backends)}
+// TestUnprogrammed: the workload's NodePort is programmed when all its backends
+// are, at whichever address it is listed, and IPVS has the scheduler it is to have.
+func TestUnprogrammed(t *testing.T) {
+	w := spec.Workload{ClusterPort: 80, NodePort: 30081, BackendNodes: []string{"worker", "worker2"}}
+	frontend := func(kind collect.FrontendKind, port uint16, backends int, by collect.Selection) collect.Frontend {
+		return collect.Frontend{Kind: kind, Port: port, Backends: make([]collect.Backend, backends), Selection: by}
+	}
+	node := func(port uint16, backends int) collect.Frontend {
+		return frontend(collect.NodePort, port, backends, "random")
 	}
 	tests := []struct {
 		name      string
+		encoding  string
 		frontends []collect.Frontend
-		want      int
+		want      string
 	}{
-		{"nothing yet", nil, 0},
-		{"the frontend without backends", []collect.Frontend{frontend(collect.NodePort, 30081, 0)}, 0},
-		{"half of them", []collect.Frontend{frontend(collect.NodePort, 30081, 1)}, 1},
-		{"all", []collect.Frontend{frontend(collect.ClusterIP, 443, 1), frontend(collect.NodePort, 30081, 2)}, 2},
-		{"the ClusterIP alone", []collect.Frontend{frontend(collect.ClusterIP, 80, 2)}, 0},
-		{"another NodePort", []collect.Frontend{frontend(collect.NodePort, 30082, 2)}, 0},
-		{"a ClusterIP with that port", []collect.Frontend{frontend(collect.ClusterIP, 30081, 2)}, 0},
-		{"one frontend an address", []collect.Frontend{frontend(collect.NodePort, 30081, 2), frontend(collect.NodePort, 30081, 1)}, 2},
+		{"nothing yet", "iptables", nil, "has 0 of 2"},
+		{"the frontend without backends", "iptables", []collect.Frontend{node(30081, 0)}, "has 0 of 2"},
+		{"half of them", "iptables", []collect.Frontend{node(30081, 1)}, "has 1 of 2"},
+		{"all", "iptables", []collect.Frontend{frontend(collect.ClusterIP, 443, 1, ""), node(30081, 2)}, ""},
+		{"the ClusterIP alone", "iptables", []collect.Frontend{frontend(collect.ClusterIP, 80, 2, "")}, "has 0 of 2"},
+		{"another NodePort", "iptables", []collect.Frontend{node(30082, 2)}, "has 0 of 2"},
+		{"a ClusterIP with that port", "iptables", []collect.Frontend{frontend(collect.ClusterIP, 30081, 2, "")}, "has 0 of 2"},
+		{"one frontend an address", "iptables", []collect.Frontend{node(30081, 2), node(30081, 1)}, ""},
+		{"the scheduler of before", "ipvs", []collect.Frontend{frontend(collect.NodePort, 30081, 2, collect.SelectRoundRobin)}, "selects by round-robin, not yet by source-hash"},
+		{"the new scheduler", "ipvs", []collect.Frontend{frontend(collect.NodePort, 30081, 2, collect.SelectSourceHash)}, ""},
 	}
 	for _, test := range tests {
-		if got := backends(collect.ServiceTable{Frontends: test.frontends}, w); got != test.want {
-			t.Errorf("%s: %d, want %d", test.name, got, test.want)
+		selection := "source-hash"
+		got := unprogrammed(collect.ServiceTable{Encoding: test.encoding, Frontends: test.frontends}, w, selection)
+		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
+	}
+}
+
+func TestToWorkload(t *testing.T) {
+	to := func(virtual string) ipvs.Connection {
+		return ipvs.Connection{Virtual: netip.MustParseAddrPort(virtual)}
+	}
+	all := []ipvs.Connection{to("10.96.1.2:80"), to("172.18.0.2:30081"), to("10.96.0.10:53"), to("10.96.0.1:443")}
+	if n := toWorkload(all, spec.Workload{ClusterPort: 80, NodePort: 30081}); n != 2 {
+		t.Errorf("%d connections, want 2", n)
 	}
 }
 

@@ -13,13 +13,12 @@ import (
 
 	"service-dataplane/internal/cluster"
 	"service-dataplane/internal/command"
-	"service-dataplane/internal/dataplane"
-	"service-dataplane/internal/progress"
 	"service-dataplane/internal/results"
 	"service-dataplane/internal/spec"
 )
 
-func (l *lab) provenance(ctx context.Context, scenario spec.Scenario, installed *dataplane.Installed, start time.Time, timings []progress.Timing) (results.Run, error) {
+// provenance of a scenario's run on the cluster that was made for first.
+func (l *lab) provenance(ctx context.Context, first, scenario spec.Scenario, o observation) (results.Run, error) {
 	var image results.WorkloadImage
 	if l.Experiment.Spec.Refusal == nil {
 		chart, err := loader.Load(filepath.Join(l.Repo, l.Experiment.Spec.Workload.Chart))
@@ -28,22 +27,29 @@ func (l *lab) provenance(ctx context.Context, scenario spec.Scenario, installed 
 		}
 		image = results.WorkloadImage{Reference: l.echo.Reference, Chart: chart.Name() + "-" + chart.Metadata.Version}
 	}
-	config, err := cluster.KindConfig(scenario, l.facts.CgroupVersion != "v2")
+	config, err := cluster.KindConfig(first, o.Machine.CgroupVersion != "v2")
 	if err != nil {
 		return results.Run{}, err
 	}
 	run := results.Run{
-		Started:    start.UTC().Truncate(time.Second),
+		Started:    o.Started.UTC().Truncate(time.Second),
 		Argv:       withoutPaths(l.Argv),
 		Harness:    harness(ctx, l.Repo),
 		Host:       l.facts,
 		Image:      l.image,
-		DataPlane:  installed,
+		DataPlane:  o.Installed,
 		Workload:   image,
 		KindConfig: string(config),
 		Scenario:   scenario,
 		Experiment: l.Experiment,
-		Timings:    slices.Clone(timings),
+		Timings:    o.Timings,
+	}
+	if first.Metadata.Name != scenario.Metadata.Name {
+		run.ClusterOf = first.Metadata.Name
+	}
+	if o.Guest != nil {
+		run.Guest = &results.Guest{Facts: o.Machine, Image: o.Guest.image, Ran: o.Guest.Ran, Timings: o.Timings}
+		run.Timings = o.Guest.timings
 	}
 	if l.bundle != nil {
 		run.Bundle = &results.Bundle{SHA256: l.bundle.SHA256, Created: l.bundle.Created, Revision: l.bundle.Revision}

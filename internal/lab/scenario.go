@@ -13,58 +13,18 @@ import (
 	"service-dataplane/internal/dataplane"
 	"service-dataplane/internal/probe"
 	"service-dataplane/internal/progress"
-	"service-dataplane/internal/results"
 	"service-dataplane/internal/spec"
 	"service-dataplane/internal/workload"
 	"service-dataplane/pkg/collect"
 )
 
-// run is one scenario from cluster to results. Whatever ends it, the cluster
-// is gone afterwards (or kept on request) and the results are whole or those
-// of before.
-func (l *lab) run(ctx context.Context, scenario spec.Scenario) (outcome Outcome, err error) {
-	start := time.Now()
-	draft, err := results.NewDraft(l.ResultsDir, l.Experiment.Metadata.Name, scenario.Metadata.Name)
-	if err != nil {
-		return Outcome{}, err
-	}
-	defer func() { err = errors.Join(err, draft.Discard()) }()
-	recorder, err := capture.NewRecorder(draft.Raw())
-	if err != nil {
-		return Outcome{}, err
-	}
-	first := len(l.show.Timings())
-	installed, err := l.observe(ctx, scenario, recorder)
-	if err != nil {
-		return Outcome{}, err
-	}
-	record, err := l.provenance(ctx, scenario, installed, start, l.show.Timings()[first:])
-	if err != nil {
-		return Outcome{}, err
-	}
-	var derived Derived
-	err = l.show.Run(ctx, progress.Step{Name: "decode, check, write results", Run: func(context.Context) (err error) {
-		derived, err = finish(draft, recorder, record)
-		return err
-	}})
-	if err != nil {
-		return Outcome{}, err
-	}
-	return Outcome{
-		Scenario:   scenario.Metadata.Name,
-		Experiment: l.Experiment.Metadata.Name,
-		Verdict:    overall(derived.Checks),
-		Seconds:    since(start),
-		Checks:     derived.Checks,
-		Dir:        draft.Target(),
-	}, nil
-}
-
-// observe is every part of a run with side effects: the cluster lives as long
-// as this function.
-func (l *lab) observe(ctx context.Context, scenario spec.Scenario, recorder *capture.Recorder) (installed *dataplane.Installed, err error) {
+// observe is every part of a run with side effects: the cluster lives as long as
+// this function. It serves all scenarios that share it, one after another, and
+// writes the raw files of each into its directory of raws. What has come to its
+// end is observed, also where a later scenario fails.
+func (l *lab) observe(ctx context.Context, scenarios []spec.Scenario, raws []string) (observed []observation, err error) {
 	c := cluster.New(cluster.Options{
-		Scenario: scenario,
+		Scenario: scenarios[0],
 		Image:    l.image.Reference,
 		WorkDir:  l.WorkDir,
 		CgroupV1: l.facts.CgroupVersion != "v2",
@@ -72,12 +32,62 @@ func (l *lab) observe(ctx context.Context, scenario spec.Scenario, recorder *cap
 	if err := c.Free(ctx); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, l.dismiss(ctx, c, err)) }()
+	first := len(l.show.Timings())
+	defer func() {
+		err = errors.Join(err, l.dismiss(ctx, c, err))
+		if n := len(observed); n > 0 {
+			observed[n-1].Timings = append(observed[n-1].Timings, l.show.Timings()[first:]...)
+		}
+	}()
+	for i, scenario := range scenarios {
+		if i > 0 {
+			l.heading(scenario)
+		}
+		o := observation{Started: time.Now(), Machine: l.facts}
+		recorder, err := capture.NewRecorder(raws[i])
+		if err != nil {
+			return observed, err
+		}
+		if i == 0 {
+			o.Installed, err = l.begin(ctx, c, scenario)
+		} else {
+			err = l.show.Run(ctx,
+				progress.Step{Name: "restart kube-proxy with scheduler " + scenario.Spec.Cluster.IPVSScheduler, Run: func(ctx context.Context) error {
+					return c.Reschedule(ctx, scenario.Spec.Cluster.IPVSScheduler)
+				}},
+				progress.Step{Name: "wait until IPVS has forgotten former connections", Run: func(ctx context.Context) error {
+					return l.waitForgotten(ctx, c)
+				}},
+			)
+		}
+		if err != nil {
+			return observed, err
+		}
+		if l.Experiment.Spec.Refusal == nil {
+			err = l.measure(ctx, c, scenario, recorder)
+		} else {
+			o.Installed, err = l.observeRefusal(ctx, c, scenario, recorder)
+		}
+		if err == nil {
+			err = recorder.WriteIndex()
+		}
+		if err != nil {
+			return observed, err
+		}
+		all := l.show.Timings()
+		o.Timings, first = all[first:], len(all)
+		observed = append(observed, o)
+	}
+	return observed, nil
+}
+
+// begin creates the cluster, and what the workload needs of it.
+func (l *lab) begin(ctx context.Context, c *cluster.Cluster, scenario spec.Scenario) (installed *dataplane.Installed, err error) {
 	if err := l.show.Run(ctx, progress.Step{Name: "create cluster " + c.Name, Run: c.Create}); err != nil {
 		return nil, err
 	}
 	if l.Experiment.Spec.Refusal != nil {
-		return l.observeRefusal(ctx, c, scenario, recorder)
+		return nil, nil
 	}
 	if name, _ := scenario.Spec.DataPlane.Chart(); name == "" {
 		err = l.show.Run(ctx, progress.Step{Name: "set up the pod network", Run: c.PodNetwork})
@@ -101,6 +111,12 @@ func (l *lab) observe(ctx context.Context, scenario spec.Scenario, recorder *cap
 			}
 			return workload.WaitReady(ctx, c, w)
 		}},
+	)
+}
+
+// measure sends the connections and records what they left.
+func (l *lab) measure(ctx context.Context, c *cluster.Cluster, scenario spec.Scenario, recorder *capture.Recorder) error {
+	return l.show.Run(ctx,
 		progress.Step{Name: "wait until every node has programmed the Service", Run: func(ctx context.Context) error {
 			return l.waitProgrammed(ctx, c, scenario)
 		}},
@@ -167,7 +183,7 @@ func workerRoles(w spec.Workload) []string {
 // dismiss ends the cluster. After a failure its logs are kept first; an
 // interrupted run leaves none, it is asked to stop.
 func (l *lab) dismiss(ctx context.Context, c *cluster.Cluster, failure error) error {
-	if l.Keep {
+	if l.Keep && !l.disposable {
 		l.show.Note("cluster kept. Reach it with: kubectl --kubeconfig %s get pods -A", c.Kubeconfig)
 		l.show.Note("take it away with: runner clean")
 		return nil
@@ -181,7 +197,12 @@ func (l *lab) dismiss(ctx context.Context, c *cluster.Cluster, failure error) er
 		if err := os.WriteFile(filepath.Join(logs, "failure.txt"), []byte(failure.Error()+"\n"), 0o644); err != nil {
 			l.show.Note("the reason could not be kept: %v", err)
 		}
-		l.show.Note("logs of the failed run, and why it failed: %s", logs)
+		if !l.disposable {
+			l.show.Note("logs of the failed run, and why it failed: %s", logs)
+		}
+	}
+	if l.disposable {
+		return nil // the whole machine goes
 	}
 	return l.show.Run(ctx, progress.Step{Name: "delete cluster " + c.Name, Run: c.Delete})
 }

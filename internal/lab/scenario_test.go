@@ -13,7 +13,7 @@ import (
 func TestOthersNodesStay(t *testing.T) {
 	asked := enginetest.Put(t, "echo 0123456789ab")
 	l := &lab{Options: Options{WorkDir: t.TempDir()}, show: quiet(t)}
-	_, err := l.observe(t.Context(), spec.Scenario{Metadata: spec.Metadata{Name: "iptables"}}, nil)
+	_, err := l.observe(t.Context(), []spec.Scenario{{Metadata: spec.Metadata{Name: "iptables"}}}, []string{t.TempDir()})
 	if err == nil || !strings.Contains(err.Error(), "0123456789ab") || !strings.Contains(err.Error(), "runner clean") {
 		t.Errorf("observe: %v", err)
 	}

@@ -2,9 +2,7 @@ package nodeimage
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -108,7 +106,7 @@ func (b *build) compile(ctx context.Context, module, ldflags string, packages ..
 // metadata of kindest/node: systemd looks for container=docker and stops on
 // SIGRTMIN+3. The image gets its name last, when it is whole.
 func (b *build) importImage(ctx context.Context, reference string) error {
-	id, err := b.importRoot(ctx)
+	id, err := imagebuild.Import(ctx, b.path("root"), "")
 	if err != nil {
 		return err
 	}
@@ -123,27 +121,4 @@ ENTRYPOINT ["/usr/local/bin/entrypoint", "/sbin/init"]
 		Env:   []string{"DOCKER_BUILDKIT=0"},
 		Stdin: strings.NewReader(dockerfile),
 	})
-}
-
-// importRoot streams the root file system into the engine and returns the ID
-// of the bare image.
-func (b *build) importRoot(ctx context.Context) (string, error) {
-	reader, writer := io.Pipe()
-	packed := make(chan error, 1)
-	go func() {
-		err := command.Run(ctx, command.Command{
-			Argv:   []string{"tar", "--create", "--numeric-owner", "--xattrs", "--directory", b.path("root"), "."},
-			Stdout: writer,
-		})
-		writer.CloseWithError(err)
-		packed <- err
-	}()
-	var id strings.Builder
-	err := command.Run(ctx, command.Command{
-		Argv:   []string{"docker", "import", "-"},
-		Stdin:  reader,
-		Stdout: &id,
-	})
-	reader.Close() // an import that failed early must not leave tar waiting
-	return strings.TrimSpace(id.String()), errors.Join(err, <-packed)
 }

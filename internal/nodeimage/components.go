@@ -43,6 +43,13 @@ func (b *build) unpackImages(ctx context.Context) error {
 			size=$($ctr content ls | awk -v d="$digest" '$1 == d {print $2}')
 			case $size in *MB | *MiB | *GB | *GiB) $ctr content rm "$digest" >/dev/null ;; esac
 		done
+		# Their files go with the next collection of garbage: this waits for one.
+		lease=$($ctr leases create)
+		$ctr leases delete --sync "$lease" >/dev/null
+		if find /var/lib/containerd/io.containerd.content.v1.content -size +2M | grep . >&2; then
+			echo "these blobs are still there" >&2
+			exit 1
+		fi
 		kill %1 && wait %1 || true`
 	err := command.Run(ctx, command.Command{Argv: []string{
 		"unshare", "--mount", "--pid", "--fork", "--kill-child",

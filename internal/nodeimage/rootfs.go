@@ -88,6 +88,24 @@ func (b *build) adapt() error {
 	return os.Remove(b.path("root", "etc/systemd/system/containerd-fuse-overlayfs.service"))
 }
 
+// masked units have no task in a node; an emulated processor takes a second
+// for some of them.
+var masked = []string{
+	// They register in binfmt_misc, which belongs to the whole kernel.
+	"systemd-binfmt.service", "proc-sys-fs-binfmt_misc.automount",
+	// Modules and devices are the host's.
+	"systemd-modules-load.service", "kmod-static-nodes.service", "systemd-tmpfiles-setup-dev.service",
+	"hwclock.service", "e2scrub_all.timer", "dev-hugepages.mount", "sys-fs-fuse-connections.mount",
+	// Nobody logs in, and nothing is kept from one boot to the next.
+	"getty.target", "systemd-logind.service", "systemd-ask-password-console.path",
+	"systemd-update-utmp.service", "systemd-update-utmp-runlevel.service",
+	"systemd-firstboot.service", "systemd-machine-id-commit.service", "systemd-random-seed.service",
+	"systemd-sysusers.service", "systemd-repart.service", "systemd-journal-flush.service",
+	"systemd-pcrphase-sysinit.service", "systemd-pcrphase.service", "systemd-tmpfiles-clean.timer",
+	// It would load virtual services that somebody has saved.
+	"ipvsadm.service",
+}
+
 // enableUnits leaves only the services a node needs: kind gives systemd 30 s.
 func (b *build) enableUnits(ctx context.Context) error {
 	for _, pattern := range []string{
@@ -118,8 +136,7 @@ func (b *build) enableUnits(ctx context.Context) error {
 	}
 	for _, argv := range [][]string{
 		{"enable", "kubelet.service", "containerd.service", "undo-mount-hacks.service"},
-		// It registers in binfmt_misc, which belongs to the whole kernel.
-		{"mask", "systemd-binfmt.service"},
+		append([]string{"mask"}, masked...),
 	} {
 		inRoot := append([]string{"chroot", b.path("root"), "systemctl"}, argv...)
 		if err := command.Run(ctx, command.Command{Argv: inRoot}); err != nil {

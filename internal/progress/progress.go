@@ -29,6 +29,7 @@ type Timing struct {
 type Reporter struct {
 	out      io.Writer
 	terminal bool
+	relay    bool
 	// heartbeat is how often a running step shows that it is alive.
 	heartbeat time.Duration
 
@@ -50,14 +51,22 @@ func New(out io.Writer, terminal bool) *Reporter {
 func (r *Reporter) Heading(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	fmt.Fprintf(r.out, "%s\n", fmt.Sprintf(format, args...))
+	if text := fmt.Sprintf(format, args...); r.relay {
+		r.send(event{Kind: "heading", Text: text})
+	} else {
+		fmt.Fprintf(r.out, "%s\n", text)
+	}
 }
 
 // Note shows one line that is no step.
 func (r *Reporter) Note(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	fmt.Fprintf(r.out, "   %s\n", fmt.Sprintf(format, args...))
+	if text := fmt.Sprintf(format, args...); r.relay {
+		r.send(event{Kind: "note", Text: text})
+	} else {
+		fmt.Fprintf(r.out, "   %s\n", text)
+	}
 }
 
 // Detail says what the running step is at. It is shown with the next
@@ -66,6 +75,9 @@ func (r *Reporter) Detail(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.detail = fmt.Sprintf(format, args...)
+	if r.relay && r.detail != "" {
+		r.send(event{Kind: "detail", Text: r.detail})
+	}
 }
 
 // Run runs the steps in their order and stops at the first that fails or when
@@ -94,7 +106,10 @@ func (r *Reporter) run(ctx context.Context, step Step) error {
 	start := time.Now()
 	done := make(chan struct{})
 	var beat sync.WaitGroup
-	beat.Go(func() { r.beat(step.Name, start, done) })
+	r.begin(step.Name)
+	if !r.relay {
+		beat.Go(func() { r.beat(step.Name, start, done) })
+	}
 	err := step.Run(ctx)
 	close(done)
 	beat.Wait()
@@ -103,6 +118,10 @@ func (r *Reporter) run(ctx context.Context, step Step) error {
 	defer r.mu.Unlock()
 	took := time.Since(start)
 	r.timings = append(r.timings, Timing{Step: step.Name, Seconds: float64(took.Milliseconds()) / 1000, Failed: err != nil})
+	if r.relay {
+		r.send(event{Kind: "end", Failed: err != nil})
+		return err
+	}
 	mark := "✓"
 	if err != nil {
 		mark = "✗"
@@ -113,6 +132,15 @@ func (r *Reporter) run(ctx context.Context, step Step) error {
 }
 
 // beat shows that a step is alive until done is closed.
+// begin tells a player of the step; what is shown here is shown at its end.
+func (r *Reporter) begin(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.relay {
+		r.send(event{Kind: "begin", Text: name})
+	}
+}
+
 func (r *Reporter) beat(name string, start time.Time, done <-chan struct{}) {
 	ticker := time.NewTicker(r.heartbeat)
 	defer ticker.Stop()

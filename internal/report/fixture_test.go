@@ -81,6 +81,9 @@ func newFixture(t *testing.T, scenario string) *fixture {
 	switch scenario {
 	case "nftables":
 		f.e.Objects.Service.ClusterIP = netip.MustParseAddr("10.96.104.167")
+	case "ipvs":
+		f.e.Objects.Service.ClusterIP = netip.MustParseAddr("10.96.61.80")
+		f.e.Objects.Endpoints[1].Address = netip.MustParseAddr("10.244.1.3")
 	case "cilium":
 		f.e.Objects.Service.ClusterIP = netip.MustParseAddr("10.97.156.17")
 		f.e.Objects.Endpoints[0].Address = netip.MustParseAddr("10.245.2.76")
@@ -93,6 +96,7 @@ func newFixture(t *testing.T, scenario string) *fixture {
 		f.e.Nodes = append(f.e.Nodes, collect.Node{
 			Role: role, Name: "service-dataplane-" + scenario + "-" + role, KernelRelease: "6.18.44", KubeletVersion: "v1.35.0", ContainerRuntime: "containerd://2.1.0",
 			Addresses: []netip.Addr{netip.AddrFrom4([4]byte{172, 18, 0, byte(4 - i)}), netip.AddrFrom4([4]byte{10, 244, byte(3-i) % 3, 1})},
+			PodCIDR:   netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 244, byte(3-i) % 3, 0}), 24),
 		})
 		log := fmt.Sprintf(`I1129 14:08:5%d.000000       1 server_linux.go:136] "Using %s Proxier"`, i, mode)
 		f.file(role+"/kube-proxy.log", "starting\n"+log+"\n")
@@ -110,6 +114,8 @@ func newFixture(t *testing.T, scenario string) *fixture {
 	}
 	f.traffic()
 	switch {
+	case scenario == "ipvs":
+		f.mention()
 	case strings.HasPrefix(scenario, "cilium"):
 		f.installCilium(scenario == "cilium")
 	case scenario == "calico-ebpf":
@@ -170,10 +176,17 @@ func (f *fixture) state(scenario, role string) collect.NodeState {
 		file = role + "/ip_vs.txt"
 		data := f.recorded(file, "ipvs", "testdata", "worker", "ip_vs.txt")
 		if role == "worker2" {
-			data = changed(f.T, data, "Masq    1      0          20        ", "Masq    1      0          7         ")
-			data = changed(f.T, data, "  -> 0AF40202:1F90      Masq    1      0          0         \n", "")
+			const clusterIP, gateway, backend = "TCP  0A603D50:0050 rr  \n", "TCP  0AF40101:7581 rr  \n", "  -> 0AF40103:1F90      Masq    1      0          0         \n"
+			data = changed(f.T, data, "AC120003:7581", "AC120002:7581")
+			data = changed(f.T, data, "0AF40201:7581", "0AF40101:7581")
+			data = changed(f.T, data, "Masq    1      0          12        ", "Masq    1      0          7         ")
+			data = changed(f.T, data, clusterIP+backend+"  -> 0AF40202:1F90      Masq    1      0          0         \n", clusterIP+backend)
+			data = changed(f.T, data, gateway+backend, gateway+strings.Replace(backend, "Masq    1      0 ", "Masq    0      1 ", 1))
 			f.file(file, string(data))
+		} else {
+			s.Scheduled = f.scheduled(role)
 		}
+		f.file(role+"/iptables-nft-save.txt", maskRules)
 		table, err = ipvs.Decode(ipvs.Raw{
 			IPVS:       data,
 			IPSet:      f.recorded(role+"/ipset.txt", "ipvs", "testdata", "worker", "ipset.txt"),
@@ -185,6 +198,70 @@ func (f *fixture) state(scenario, role string) collect.NodeState {
 	}
 	s.Tables = append(s.Tables, collect.NodeTable{File: file, ServiceTable: table})
 	return s
+}
+
+// maskRules are rules of a node in mode ipvs, recorded, without those that filter.
+const maskRules = `*nat
+:KUBE-MARK-MASQ - [0:0]
+:KUBE-NODE-PORT - [0:0]
+:KUBE-POSTROUTING - [0:0]
+:KUBE-SERVICES - [0:0]
+-A PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES
+-A POSTROUTING -m comment --comment "kubernetes postrouting rules" -j KUBE-POSTROUTING
+-A KUBE-MARK-MASQ -j MARK --set-xmark 0x4000/0x4000
+-A KUBE-NODE-PORT -p tcp -m comment --comment "Kubernetes nodeport TCP port for masquerade purpose" -m set --match-set KUBE-NODE-PORT-TCP dst -j KUBE-MARK-MASQ
+-A KUBE-POSTROUTING -m mark ! --mark 0x4000/0x4000 -j RETURN
+-A KUBE-POSTROUTING -m comment --comment "kubernetes service traffic requiring SNAT" -j MASQUERADE --random-fully
+-A KUBE-SERVICES ! -s 10.244.0.0/16 -m comment --comment "Kubernetes service cluster ip + port for masquerade purpose" -m set --match-set KUBE-CLUSTER-IP dst,dst -j KUBE-MARK-MASQ
+-A KUBE-SERVICES -m addrtype --dst-type LOCAL -j KUBE-NODE-PORT
+-A KUBE-SERVICES -m set --match-set KUBE-CLUSTER-IP dst,dst -j ACCEPT
+COMMIT
+`
+
+// scheduled is the host's two connections to a node port, and one of another.
+func (f *fixture) scheduled(role string) *collect.Scheduled {
+	f.Helper()
+	const rows = "Pro FromIP   FPrt ToIP     TPrt DestIP   DPrt State       Expires PEName PEData\n" +
+		"TCP AC120001 C350 AC120003 7581 0AF40202 1F90 TIME_WAIT       118\n" +
+		"TCP 0AF40909 9C40 AC120003 7581 0AF40103 1F90 ESTABLISHED     899\n" +
+		"TCP AC120001 C350 AC120003 7581 0AF40103 1F90 TIME_WAIT       118\n"
+	s := &collect.Scheduled{File: role + "/ip_vs_conn.txt"}
+	f.file(s.File, rows)
+	connections, err := ipvs.Connections([]byte(rows))
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, c := range connections {
+		s.Connections = append(s.Connections, collect.ScheduledConnection{Client: c.Client, Virtual: c.Virtual, Backend: c.Server, Line: c.Line})
+	}
+	stats := role + "/ip_vs_stats.txt"
+	f.recorded(stats, "ipvs", "testdata", "worker", "ip_vs_stats.txt")
+	s.Totals = collect.Observation{Value: "12 connections, 60 packets and 4332 bytes in, 60 packets and 7061 bytes out", Ref: collect.Ref{File: stats, Line: collect.Line{Number: 3}}}
+	return s
+}
+
+// mention adds what the log and the ConfigMap say of mode ipvs, and which nodes
+// the connections entered.
+func (f *fixture) mention() {
+	for i, node := range []string{"worker2", "worker"} {
+		f.e.Traffic[i].EntryNode = node
+	}
+	for i := range f.e.Nodes {
+		f.e.Nodes[i].InternalIP = f.e.Nodes[i].Addresses[0]
+	}
+	f.e.Mode.Scheduler.Ref.File = f.e.Mode.Declared.Ref.File
+	for i := range f.e.Mode.Nodes {
+		n := &f.e.Mode.Nodes[i]
+		log := n.Log.Ref
+		for _, text := range []string{
+			`E1129 14:08:59.511231       1 server_linux.go:195] "The ipvs proxier is now deprecated and may be removed in a future release. Please use 'nftables' instead."`,
+			`I1129 14:08:59.512215       1 proxier.go:353] "IPVS scheduler not specified, use rr by default" ipFamily="IPv4"`,
+		} {
+			f.raw[log.File].Data = append(f.raw[log.File].Data, text+"\n"...)
+			log.Line = collect.Line{Number: log.Line.Number + 1, Text: text}
+			n.Notes = append(n.Notes, collect.Observation{Value: text, Ref: log})
+		}
+	}
 }
 
 // traffic makes connections from the client pod to the ClusterIP, all
@@ -232,7 +309,7 @@ func (f *fixture) everyVerdict() {
 			{Node: "host", Text: "connection 3: dial tcp: i/o timeout", Ref: collect.Ref{File: "host/host-nodeport-worker.jsonl", Line: collect.Line{Number: 1}}},
 		}},
 		{ID: "kernel.table", Statement: "On every node the kernel's service table is what the API asks for, no more and no less.", Verdict: collect.Fail, Reason: "worker2: 1 backend missing", Findings: []collect.Finding{
-			{Node: "worker2", Text: "ClusterIP 10.96.149.194:80/TCP of service-dataplane/echo-server:http: backends are 10.244.1.2:8080, want 10.244.1.2:8080 and 10.244.2.2:8080", Ref: collect.Ref{File: rows.File, Line: rows.Frontends[0].Line}},
+			{Node: "worker2", Text: "ClusterIP 10.96.61.80:80/TCP of service-dataplane/echo-server:http: backends are 10.244.1.3:8080, want 10.244.1.3:8080 and 10.244.2.2:8080", Ref: collect.Ref{File: rows.File, Line: rows.Frontends[0].Line}},
 			{Node: "control-plane", Text: "ipvs was not read"},
 		}},
 		{ID: "kernel.conntrack", Statement: "Tracked connections were translated to ready endpoints.", Verdict: collect.Skip, Reason: "IPVS keeps a connection table of its own"},

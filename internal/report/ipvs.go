@@ -29,17 +29,26 @@ func ipvsPath(lines []collect.Line, frontends []collect.Frontend) []stage {
 		}
 		return q
 	}
-	var rows []quoted
+	var rows, idle []quoted
 	for _, service := range services {
 		if !slices.ContainsFunc(frontends, func(f collect.Frontend) bool { return f.Line.Number == service.Line.Number }) {
 			continue
 		}
 		rows = append(rows, row(service.Line, service.Address))
 		for _, server := range service.RealServers {
-			rows = append(rows, row(server.Line, server.Address))
+			to := row(server.Line, server.Address)
+			if server.Weight == 0 {
+				to.note += " behind " + service.Address.String()
+				idle = append(idle, to)
+			} else {
+				rows = append(rows, to)
+			}
 		}
 	}
-	return []stage{{what: "Match, choose and translate: one virtual service a frontend, below it its backends. The address and port are hexadecimal, decoded at the right; after them the scheduler, and for a backend how it is reached, its weight and its connections.", lines: rows}}
+	return []stage{
+		{what: "Match, choose and translate: one virtual service a frontend, below it its backends. The address and port are hexadecimal, decoded at the right; after them the scheduler, and for a backend how it is reached, its weight and its connections.", lines: rows},
+		{what: "Take no new connections: real servers of weight 0. kube-proxy leaves an endpoint that is gone at that weight until its last connection ends.", lines: idle},
+	}
 }
 
 // ipsetPath finds the set members that iptables asks whom to masquerade.
@@ -60,4 +69,17 @@ func ipsetPath(lines []collect.Line, frontends []collect.Frontend) []stage {
 		}
 	}
 	return []stage{{what: "Masquerade: iptables rules ask these sets whether a connection is to be marked.", lines: quote(members...)}}
+}
+
+// masqueradeRules are the rules of iptables that ask the sets, and what becomes of
+// the connections they mark.
+func masqueradeRules(lines []collect.Line, _ []collect.Frontend) []stage {
+	var rules []quoted
+	for _, r := range natRules(lines) {
+		asks := strings.Contains(r.line.Text, " --match-set KUBE-") && r.target == markChain
+		if asks || r.chain == markChain || r.chain == postroutingChain || r.target == postroutingChain {
+			rules = append(rules, quote(r.line)...)
+		}
+	}
+	return []stage{{what: "These rules ask them; what carries the mark leaves with an address of the node.", lines: rules}}
 }

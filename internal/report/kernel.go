@@ -32,12 +32,16 @@ func writeKernel(d *document, e collect.Evidence, clientNode string, raw fs.FS) 
 	if err := writePath(d, e, whole, others, raw); err != nil {
 		return err
 	}
+	if err := writeVirtual(d, e, raw); err != nil {
+		return err
+	}
 	writeMaps(d, e)
 	if err := writeNATMaps(d, e, raw); err != nil {
 		return err
 	}
 	writeTables(d, e.Objects, whole, others)
 	writeTranslations(d, e)
+	writeScheduled(d, e)
 	return nil
 }
 
@@ -81,6 +85,9 @@ func writeEncodings(d *document, states []collect.NodeState) {
 	}
 	if has(calico.Encoding) {
 		d.paragraph("Calico's maps are those of its NAT. A node port is there once for each address of the node, that of the tunnel included, and once without an address.")
+	}
+	if slices.ContainsFunc(states, inIPVS) {
+		d.paragraph("In mode ipvs kube-proxy has rules in iptables too: they match ip sets, to masquerade and to filter, and are no frontends.")
 	}
 	if has(cilium.AgentEncoding) {
 		d.paragraph("The agent's list is what Cilium means to program, the maps are what it has programmed. A node port that Cilium serves is in the list once; in the maps it is once for each address of the node, and once for the zero address.")

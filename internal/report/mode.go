@@ -64,6 +64,13 @@ func writeProxies(d *document, e collect.Evidence) {
 		}
 		d.paragraph("Declared in the ConfigMap `kube-system/kube-proxy`: %s%s (%s).", code(declared.Value), meaning, link(declared.Ref))
 	}
+	switch scheduler := e.Mode.Scheduler; {
+	case scheduler.Ref.File == "":
+	case scheduler.Value == "":
+		d.paragraph("It declares no scheduler for IPVS, which leaves the choice to kube-proxy.")
+	default:
+		d.paragraph("The scheduler it declares for IPVS: %s.", code(scheduler.Value))
+	}
 	switch set := e.Mode.KubeProxy; set.Value {
 	case collect.Absent:
 		d.paragraph("There is no DaemonSet `kube-system/kube-proxy`: %s (%s).", code(set.Ref.Line.Text), link(set.Ref))
@@ -91,6 +98,9 @@ func writeProxies(d *document, e collect.Evidence) {
 		row := []string{escape(n.Node), said(n.ProxyMode, "nothing answers"), said(n.Log, "no pod")}
 		if n.Log.Value != collect.Absent {
 			quotes = append(quotes, quoteOf(n.Log)...)
+		}
+		for _, note := range n.Notes {
+			quotes = append(quotes, quoteOf(note)...)
 		}
 		if n.ProxyMode.Value == collect.Absent {
 			quotes = append(quotes, quoteOf(n.ProxyMode)...)

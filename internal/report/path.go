@@ -62,9 +62,13 @@ func servicePath(raw fs.FS, table collect.NodeTable, frontends []collect.Fronten
 		// The JSON form has no lines; the text beside it is the same ruleset.
 		stages, err = fromFile(raw, path.Join(path.Dir(table.File), nftTextFile), frontends, nftablesPath)
 	case "ipvs":
-		stages, err = fromFile(raw, table.File, frontends, ipvsPath)
-		sets, setErr := fromFile(raw, path.Join(path.Dir(table.File), ipvs.IPSetFile), frontends, ipsetPath)
-		stages, err = append(stages, sets...), errors.Join(err, setErr)
+		for _, part := range []struct {
+			file string
+			find func([]collect.Line, []collect.Frontend) []stage
+		}{{path.Base(table.File), ipvsPath}, {ipvs.IPSetFile, ipsetPath}, {leftoverFile, masqueradeRules}} {
+			more, partErr := fromFile(raw, path.Join(path.Dir(table.File), part.file), frontends, part.find)
+			stages, err = append(stages, more...), errors.Join(err, partErr)
+		}
 	}
 	return slices.DeleteFunc(stages, func(s stage) bool { return len(s.lines) == 0 }), err
 }

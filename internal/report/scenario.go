@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"service-dataplane/internal/host"
 	"service-dataplane/internal/results"
 	"service-dataplane/internal/spec"
 	"service-dataplane/pkg/collect"
@@ -45,12 +46,7 @@ func writeRun(d *document, run results.Run, e collect.Evidence) {
 		runtimes = append(runtimes, n.ContainerRuntime)
 		kernels = append(kernels, n.KernelRelease)
 	}
-	h, w := run.Host, run.Experiment.Spec.Workload
-	host := fmt.Sprintf("%s, %s, %d CPUs, %.1f GiB, cgroup %s, engine %s (%s)", dash(h.OS), dash(h.Arch), h.CPUs,
-		float64(h.MemoryBytes)/(1<<30), dash(h.CgroupVersion), dash(h.EngineVersion), dash(h.StorageDriver))
-	if len(h.MissingCapabilities) > 0 {
-		host += ", without " + codes(h.MissingCapabilities)
-	}
+	w := run.Experiment.Spec.Workload
 	clients := fmt.Sprintf("pod %s on %s", code(w.Namespace+"/"+w.Client), escape(w.ClientNode))
 	if slices.ContainsFunc(e.Traffic, func(p collect.EntryPoint) bool { return p.From == spec.FromHost }) {
 		clients += ", and the host"
@@ -71,7 +67,8 @@ func writeRun(d *document, run results.Run, e collect.Evidence) {
 		{"Kubernetes", fmt.Sprintf("%s, %s, container runtime %s", codes(distinct(kubelets)), plural(len(e.Nodes), "node"), codes(distinct(runtimes))), false},
 		{"Node image", imageSource(run.Image), true},
 		{"Kernel", codes(distinct(kernels)), false},
-		{"Host", host, true},
+		{"Guest", guestLine(run.Guest), true},
+		{"Host", machine(run.Host), true},
 		{"CNI", fmt.Sprintf("%s, pods %s, Services %s", dash(run.Scenario.Spec.Cluster.CNI), code(run.Scenario.Spec.Cluster.PodSubnet), code(run.Scenario.Spec.Cluster.ServiceSubnet)), true},
 		{"Service", service, false},
 		{"Clients", clients, false},
@@ -86,6 +83,29 @@ func writeRun(d *document, run results.Run, e collect.Evidence) {
 	}
 	d.heading(2, "What was run")
 	d.table([]string{"", ""}, rows)
+}
+
+// machine is what a cluster ran on, or what that ran on.
+func machine(h host.Facts) string {
+	text := fmt.Sprintf("%s, %s, %d CPUs, %.1f GiB, cgroup %s, engine %s (%s)", dash(h.OS), dash(h.Arch), h.CPUs,
+		float64(h.MemoryBytes)/(1<<30), dash(h.CgroupVersion), dash(h.EngineVersion), dash(h.StorageDriver))
+	if len(h.MissingCapabilities) > 0 {
+		text += ", without " + codes(h.MissingCapabilities)
+	}
+	return text
+}
+
+// guestLine is the virtual machine that the cluster ran on, "" where it ran on
+// the host itself. What it means for times a reader of milliseconds must know.
+func guestLine(g *results.Guest) string {
+	if g == nil {
+		return ""
+	}
+	text := "a virtual machine with kernel " + code(g.KernelRelease) + ", run by " + escape(g.Emulator) + " (" + code(g.Accelerator) + "); " + machine(g.Facts)
+	if g.Accelerator != "kvm" {
+		text += fmt.Sprintf("; its clock counts %s, and all times below are by it", escape(g.Clock))
+	}
+	return text
 }
 
 // installedShort names the data plane that was installed, "" where there is none.

@@ -39,6 +39,7 @@ func writeTraffic(d *document, e collect.Evidence, expect spec.Translation, chec
 	for _, p := range e.Traffic {
 		writeEntryPoint(d, e, p)
 	}
+	writeOrder(d, e)
 	writeSockets(d, e, expect)
 	for _, c := range checks {
 		if strings.HasPrefix(c.ID, "traffic.selection") && c.Reason != "" {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"service-dataplane/internal/dataplane"
+	"service-dataplane/internal/guest"
 	"service-dataplane/internal/host"
 	"service-dataplane/internal/imagebuild"
 	"service-dataplane/internal/progress"
@@ -21,22 +22,47 @@ type Run struct {
 	// Started in UTC.
 	Started time.Time `yaml:"started,omitempty" json:"started,omitzero"`
 	// Argv of the runner, without the path it was called by.
-	Argv    []string         `yaml:"argv,flow,omitempty" json:"argv,omitempty"`
-	Harness Harness          `yaml:"harness,omitempty" json:"harness,omitzero"`
-	Host    host.Facts       `yaml:"host,omitempty" json:"host,omitzero"`
-	Image   imagebuild.Image `yaml:"nodeImage,omitempty" json:"nodeImage,omitzero"`
+	Argv    []string   `yaml:"argv,flow,omitempty" json:"argv,omitempty"`
+	Harness Harness    `yaml:"harness,omitempty" json:"harness,omitzero"`
+	Host    host.Facts `yaml:"host,omitempty" json:"host,omitzero"`
+	// Guest is the machine that the cluster ran on, with a kernel of its own; nil
+	// where that was the host.
+	Guest *Guest           `yaml:"guest,omitempty" json:"guest,omitempty"`
+	Image imagebuild.Image `yaml:"nodeImage,omitempty" json:"nodeImage,omitzero"`
 	// DataPlane is what was installed; nil where kube-proxy is all there is.
 	DataPlane *dataplane.Installed `yaml:"dataPlane,omitempty" json:"dataPlane,omitempty"`
 	Workload  WorkloadImage        `yaml:"workloadImage,omitempty" json:"workloadImage,omitzero"`
 	// Bundle is what images and charts were taken from; nil where they were
 	// pulled or built.
 	Bundle *Bundle `yaml:"bundle,omitempty" json:"bundle,omitempty"`
-	// KindConfig is the configuration the cluster was created from.
+	// KindConfig is the configuration the cluster was created from; where that was
+	// for another scenario, ClusterOf names it.
 	KindConfig string `yaml:"kindConfig,omitempty" json:"kindConfig,omitempty"`
+	// ClusterOf is the scenario that the cluster was made for, if that was another:
+	// kube-proxy was reconfigured and restarted for this run.
+	ClusterOf string `yaml:"clusterOf,omitempty" json:"clusterOf,omitempty"`
 	// Scenario and Experiment as they were when the run was made.
 	Scenario   spec.Scenario     `yaml:"scenario" json:"scenario"`
 	Experiment spec.Experiment   `yaml:"experiment" json:"experiment"`
 	Timings    []progress.Timing `yaml:"timings,omitempty" json:"timings,omitempty"`
+}
+
+// Guest is a virtual machine of this program's making.
+type Guest struct {
+	host.Facts `yaml:",inline"`
+	// Image is its root file system and kernel.
+	Image     imagebuild.Image `yaml:"image" json:"image"`
+	guest.Ran `yaml:",inline"`
+	// Timings by the guest's clock; those of the run are by the host's.
+	Timings []progress.Timing `yaml:"timings" json:"timings"`
+}
+
+// Machine is what the cluster ran on.
+func (r Run) Machine() host.Facts {
+	if r.Guest != nil {
+		return r.Guest.Facts
+	}
+	return r.Host
 }
 
 // Harness is the program that made the run.

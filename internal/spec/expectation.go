@@ -13,7 +13,8 @@ type Expectation struct {
 	Encoding string `yaml:"encoding" json:"encoding"`
 	// Forbidden encodings must hold no Service on any node.
 	Forbidden []string `yaml:"forbidden" json:"forbidden"`
-	// Selection is how backends are chosen: random or round-robin.
+	// Selection is how backends are chosen: random, round-robin, least-connection
+	// or source-hash.
 	Selection   string      `yaml:"selection" json:"selection"`
 	Source      Source      `yaml:"source" json:"source"`
 	Translation Translation `yaml:"translation" json:"translation"`
@@ -74,7 +75,7 @@ func (e Expectation) check(v *validation) {
 	if i := slices.Index(e.Forbidden, e.Encoding); i >= 0 && e.Encoding != "" {
 		v.fault("is expected and forbidden at once", e.Encoding, "spec", "expect", "forbidden", strconv.Itoa(i))
 	}
-	v.oneOf(e.Selection, []string{"random", "round-robin"}, "spec", "expect", "selection")
+	v.oneOf(e.Selection, []string{"random", "round-robin", "least-connection", "source-hash"}, "spec", "expect", "selection")
 	sources := []string{SourceClient, SourceEntryNode, SourceEntryNodeIfRemote}
 	v.oneOf(e.Source.ClusterIP, sources[:2], "spec", "expect", "source", "clusterIP")
 	v.oneOf(e.Source.NodePort, sources, "spec", "expect", "source", "nodePort")

@@ -1,5 +1,7 @@
 package spec
 
+import "reflect"
+
 // APIVersion of scenario and experiment files.
 const APIVersion = "service-dataplane/v1alpha1"
 
@@ -36,6 +38,9 @@ type ScenarioSpec struct {
 type ClusterSpec struct {
 	// KubeProxyMode as kind spells it: iptables, nftables, ipvs, none.
 	KubeProxyMode string `yaml:"kubeProxyMode" json:"kubeProxyMode"`
+	// IPVSScheduler is what chooses a real server: rr, lc or sh; "" leaves it to
+	// kube-proxy, which takes rr.
+	IPVSScheduler string `yaml:"ipvsScheduler,omitempty" json:"ipvsScheduler,omitempty"`
 	PodSubnet     string `yaml:"podSubnet" json:"podSubnet"`
 	ServiceSubnet string `yaml:"serviceSubnet" json:"serviceSubnet"`
 	// CNI is the pod network: ptp for the plugin of that name and a route
@@ -43,6 +48,14 @@ type ClusterSpec struct {
 	CNI string `yaml:"cni" json:"cni"`
 	// KubeadmConfigPatches are merged into kubeadm's configuration.
 	KubeadmConfigPatches []string `yaml:"kubeadmConfigPatches,omitempty" json:"kubeadmConfigPatches,omitempty"`
+}
+
+// SharesCluster says whether kube-proxy, restarted with another scheduler, makes
+// of this scenario's cluster the other's.
+func (s Scenario) SharesCluster(other Scenario) bool {
+	a, b := s.Spec.Cluster, other.Spec.Cluster
+	a.IPVSScheduler, b.IPVSScheduler = "", ""
+	return a.KubeProxyMode == "ipvs" && reflect.DeepEqual(a, b) && reflect.DeepEqual(s.Spec.DataPlane, other.Spec.DataPlane)
 }
 
 // Known is what scenario files may name beside what is in this package.
@@ -79,6 +92,12 @@ func (s *Scenario) check(v *validation, known Known) {
 	v.header(s.APIVersion, s.Kind, "Scenario", s.Metadata)
 	c := s.Spec.Cluster
 	v.oneOf(c.KubeProxyMode, []string{"iptables", "nftables", "ipvs", "none"}, "spec", "cluster", "kubeProxyMode")
+	if c.IPVSScheduler != "" {
+		v.oneOf(c.IPVSScheduler, []string{"rr", "lc", "sh"}, "spec", "cluster", "ipvsScheduler")
+		if c.KubeProxyMode != "ipvs" {
+			v.fault("is for kubeProxyMode ipvs", c.IPVSScheduler, "spec", "cluster", "ipvsScheduler")
+		}
+	}
 	v.subnet(c.PodSubnet, "spec", "cluster", "podSubnet")
 	v.subnet(c.ServiceSubnet, "spec", "cluster", "serviceSubnet")
 	v.disjoint(c.PodSubnet, c.ServiceSubnet, "spec", "cluster", "serviceSubnet")

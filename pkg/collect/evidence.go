@@ -53,6 +53,9 @@ type Mode struct {
 	// Declared is the mode in the kube-proxy ConfigMap; Absent where there is
 	// none.
 	Declared Observation `json:"declared"`
+	// Scheduler is the one the same ConfigMap declares for mode ipvs, "" for
+	// kube-proxy's default; zero where another mode is declared.
+	Scheduler Observation `json:"scheduler,omitzero"`
 	// Agent is kube-proxy-replacement in the cilium-config ConfigMap; zero
 	// where the scenario installs no Cilium.
 	Agent Observation `json:"agent,omitzero"`
@@ -109,6 +112,9 @@ type NodeMode struct {
 	// Log is the mode kube-proxy's log says it uses ("Using nftables Proxier");
 	// Absent where the node has no kube-proxy pod.
 	Log Observation `json:"log"`
+	// Notes are what the log says of mode ipvs beside that: that it is deprecated,
+	// and which scheduler it takes where none is declared.
+	Notes []Observation `json:"notes,omitempty"`
 	// Process says whether a process of the name kube-proxy is there: Running
 	// or Absent.
 	Process Observation `json:"process"`
@@ -244,6 +250,30 @@ type NodeState struct {
 	IptablesRules []Observation `json:"iptablesRules,omitempty"`
 	// Translations are the experiment's connections in connection tracking.
 	Translations []Translation `json:"translations"`
+	// Scheduled is what IPVS itself records of connections to the Service; nil
+	// where that was not read.
+	Scheduled *Scheduled `json:"scheduled,omitempty"`
+}
+
+// Scheduled is the connection table of IPVS on a node.
+type Scheduled struct {
+	File string `json:"file"`
+	// Connections to the Service under test, in the order of the file. Closed ones
+	// are there until they expire.
+	Connections []ScheduledConnection `json:"connections"`
+	// Totals are what passed all virtual services since IPVS came up on the node;
+	// zero where that was not read.
+	Totals Observation `json:"totals,omitzero"`
+}
+
+// ScheduledConnection is a connection that IPVS has given a backend.
+type ScheduledConnection struct {
+	// Client is the source as it came, before any masquerade on the node.
+	Client netip.AddrPort `json:"client"`
+	// Virtual is the virtual service that was dialled.
+	Virtual netip.AddrPort `json:"virtual"`
+	Backend netip.AddrPort `json:"backend"`
+	Line    Line           `json:"line"`
 }
 
 // NodeTable is one encoding of one node with the raw file it was read from.

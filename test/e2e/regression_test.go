@@ -13,6 +13,7 @@ import (
 
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
+	"sigs.k8s.io/e2e-framework/pkg/types"
 
 	"service-dataplane/internal/lab"
 	"service-dataplane/internal/progress"
@@ -21,75 +22,97 @@ import (
 	"service-dataplane/pkg/collect"
 )
 
-// TestServicePath runs the experiment on every scenario and compares what it
-// finds with the committed results. BUNDLE=FILE|DIR in the environment takes
-// images from there, as for -run TestServicePath/calico-ebpf.
+// TestServicePath runs the experiment on every scenario, those that share a cluster
+// together, and compares what it finds with the committed results. BUNDLE=FILE|DIR
+// in the environment takes images from there, as for -run TestServicePath/calico-ebpf.
 func TestServicePath(t *testing.T) {
 	experiment := loadExperiment(t)
-	for _, scenario := range loadScenarios(t) {
-		t.Run(scenario.Metadata.Name, func(t *testing.T) {
+	for _, scenarios := range together(loadScenarios(t)) {
+		t.Run(scenarios[0].Metadata.Name, func(t *testing.T) {
 			dir := t.TempDir()
-			outcome := runOnce(t, experiment, scenario, dir)
-			if outcome.Verdict == collect.Skip {
-				t.Skip(outcome.Reason)
+			for i, outcome := range runTogether(t, experiment, scenarios, dir) {
+				t.Run(outcome.Scenario, func(t *testing.T) {
+					if outcome.Verdict == collect.Skip {
+						t.Skip(outcome.Reason)
+					}
+					suite.Test(t, regression(experiment, scenarios[i], outcome))
+				})
 			}
-			suite.Test(t, features.New("service-path").
-				Assess("every check passes", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-					for _, c := range outcome.Checks {
-						if c.Verdict != collect.Pass {
-							t.Errorf("%s: %s: %s %v", c.ID, c.Verdict, c.Reason, c.Findings)
-						}
-					}
-					return ctx
-				}).
-				Assess("normalized evidence equals the committed one", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-					committed := filepath.Join(repo, "results", experiment.Metadata.Name, scenario.Metadata.Name, results.NormalizedFile)
-					want, got := read(t, committed), read(t, filepath.Join(outcome.Dir, results.NormalizedFile))
-					if !bytes.Equal(want, got) {
-						t.Errorf("%s differs from this run's:\n%s", committed, got)
-					}
-					return ctx
-				}).
-				Assess("results follow from their raw files", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-					for _, v := range verify(t, dir) {
-						if v.Failed() {
-							t.Errorf("%s: %+v", v.Dir, v.Differences)
-						}
-					}
-					return ctx
-				}).
-				Assess("a backend lost on one node is found there", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-					loseBackend(t, outcome.Dir, scenario.Spec.Expect.Encoding)
-					assertFinds(t, dir, "kernel.table", "worker")
-					return ctx
-				}).
-				Assess("no node of the cluster is left", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-					assertNothingLeft(t)
-					return ctx
-				}).
-				Feature())
 		})
 	}
 }
 
-func runOnce(t *testing.T, experiment spec.Experiment, scenario spec.Scenario, dir string) lab.Outcome {
+func regression(experiment spec.Experiment, scenario spec.Scenario, outcome lab.Outcome) types.Feature {
+	return features.New("service-path").
+		Assess("every check passes", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+			for _, c := range outcome.Checks {
+				if c.Verdict != collect.Pass {
+					t.Errorf("%s: %s: %s %v", c.ID, c.Verdict, c.Reason, c.Findings)
+				}
+			}
+			return ctx
+		}).
+		Assess("normalized evidence equals the committed one", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+			committed := filepath.Join(repo, "results", experiment.Metadata.Name, scenario.Metadata.Name, results.NormalizedFile)
+			want, got := read(t, committed), read(t, filepath.Join(outcome.Dir, results.NormalizedFile))
+			if !bytes.Equal(want, got) {
+				t.Errorf("%s differs from this run's:\n%s", committed, got)
+			}
+			return ctx
+		}).
+		Assess("results follow from their raw files", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+			for _, v := range verify(t, outcome.Dir) {
+				if v.Failed() {
+					t.Errorf("%s: %+v", v.Dir, v.Differences)
+				}
+			}
+			return ctx
+		}).
+		Assess("a backend lost on one node is found there", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+			loseBackend(t, outcome.Dir, scenario.Spec.Expect.Encoding)
+			assertFinds(t, outcome.Dir, "kernel.table", "worker")
+			return ctx
+		}).
+		Assess("no node of the cluster is left", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+			assertNothingLeft(t)
+			return ctx
+		}).
+		Feature()
+}
+
+// together are neighbours that share a cluster, as the lab runs them.
+func together(scenarios []spec.Scenario) [][]spec.Scenario {
+	var all [][]spec.Scenario
+	for _, s := range scenarios {
+		if n := len(all); n > 0 && all[n-1][0].SharesCluster(s) {
+			all[n-1] = append(all[n-1], s)
+		} else {
+			all = append(all, []spec.Scenario{s})
+		}
+	}
+	return all
+}
+
+func runTogether(t *testing.T, experiment spec.Experiment, scenarios []spec.Scenario, dir string) []lab.Outcome {
 	t.Helper()
 	outcomes, err := lab.Run(t.Context(), lab.Options{
 		Repo:        repo,
 		WorkDir:     t.TempDir(),
 		ResultsDir:  dir,
 		Experiment:  experiment,
-		Scenarios:   []spec.Scenario{scenario},
+		Scenarios:   scenarios,
 		Lock:        loadLock(t),
 		NodeImage:   nodeImage(),
 		ImageSource: os.Getenv("IMAGE_SOURCE"),
 		Bundle:      os.Getenv("BUNDLE"),
+		Kernel:      os.Getenv("KERNEL"),
+		Program:     filepath.Join(repo, "bin", "runner"),
 		Argv:        []string{"go", "test"},
 	}, progress.New(os.Stderr, false))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return outcomes[0]
+	return outcomes
 }
 
 // loseBackend takes one backend of cluster DNS out of worker's raw state, as if

@@ -8,11 +8,12 @@ import (
 
 // Files of the raw evidence on a node.
 const (
-	ServicesFile  = "ip_vs.txt"
-	StatsFile     = "ip_vs_stats.txt"
-	IPSetFile     = "ipset.txt"
-	DummyFile     = "kube-ipvs0.json"
-	TimerListFile = "timer_list.txt"
+	ConnectionsFile = "ip_vs_conn.txt"
+	ServicesFile    = "ip_vs.txt"
+	StatsFile       = "ip_vs_stats.txt"
+	IPSetFile       = "ipset.txt"
+	DummyFile       = "kube-ipvs0.json"
+	TimerListFile   = "timer_list.txt"
 )
 
 // Commands lists what to run on a node. On a node of another mode each of them
@@ -21,6 +22,8 @@ const (
 func Commands() []collect.Command {
 	noFile := regexp.MustCompile(`No such file or directory`)
 	return []collect.Command{
+		// First, since closed connections expire.
+		{File: ConnectionsFile, Argv: []string{"cat", "/proc/net/ip_vs_conn"}, Absent: noFile},
 		{File: ServicesFile, Argv: []string{"cat", "/proc/net/ip_vs"}, Absent: noFile},
 		{File: StatsFile, Argv: []string{"cat", "/proc/net/ip_vs_stats"}, Absent: noFile},
 		{

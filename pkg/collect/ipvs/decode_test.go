@@ -15,9 +15,11 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// The fixtures: ipset.txt and timer_list.txt are recorded output, ip_vs.txt and
-// kube-ipvs0.json are written in the form of the kernel's and iproute2's format
-// strings.
+// The fixtures: worker is what a node printed in a run of scenario ipvs
+// (Kubernetes 1.35.0, Linux 6.1), but for ip_vs_conn.txt, which is that node's
+// connection tracking in the form of the kernel's format string. In kinds,
+// ipset.txt is recorded output, ip_vs.txt and kube-ipvs0.json are written in the
+// form of the kernel's and iproute2's format strings.
 func evidence(t testing.TB, name string) Raw {
 	t.Helper()
 	read := func(file string) []byte {
@@ -90,9 +92,9 @@ func TestDecodeWorker(t *testing.T) {
 		"ClusterIP 10.96.0.10:53/TCP round-robin cluster off-cluster 10.244.0.2=active 10.244.0.3=active",
 		"ClusterIP 10.96.0.10:53/UDP round-robin cluster off-cluster 10.244.0.2=active 10.244.0.3=active",
 		"ClusterIP 10.96.0.10:9153/TCP round-robin cluster off-cluster 10.244.0.2=active 10.244.0.3=active",
-		"ClusterIP 10.96.149.194:80/TCP round-robin cluster off-cluster 10.244.1.2=active 10.244.2.2=active",
-		"NodePort 10.244.2.1:30081/TCP round-robin cluster always 10.244.1.2=active 10.244.2.2=active",
-		"NodePort 172.18.0.3:30081/TCP round-robin cluster always 10.244.1.2=active 10.244.2.2=active",
+		"ClusterIP 10.96.61.80:80/TCP round-robin cluster off-cluster 10.244.1.3=active 10.244.2.2=active",
+		"NodePort 10.244.2.1:30081/TCP round-robin cluster always 10.244.1.3=active 10.244.2.2=active",
+		"NodePort 172.18.0.3:30081/TCP round-robin cluster always 10.244.1.3=active 10.244.2.2=active",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -104,7 +106,7 @@ func TestDecodeWorker(t *testing.T) {
 
 // One thing changed in the worker's evidence must show in the table.
 func TestDecodeShowsChange(t *testing.T) {
-	const echo = "10.96.149.194:80/TCP"
+	const echo = "10.96.61.80:80/TCP"
 	const nodePort = "172.18.0.3:30081/TCP"
 	tests := []struct {
 		name, endpoint string
@@ -115,39 +117,39 @@ func TestDecodeShowsChange(t *testing.T) {
 	}{
 		{
 			name: "a backend gone", endpoint: nodePort, in: ipvsOf,
-			old: "  -> 0AF40102:1F90      Masq    1      0          20        \n", new: "",
+			old: "  -> 0AF40103:1F90      Masq    1      0          12        \n", new: "",
 			want: "NodePort 172.18.0.3:30081/TCP round-robin cluster always 10.244.2.2=active",
 		},
 		{
 			name: "a backend at weight 0", endpoint: nodePort, in: ipvsOf,
-			old: "0AF40102:1F90      Masq    1      0          20", new: "0AF40102:1F90      Masq    0      0          20",
-			want: "NodePort 172.18.0.3:30081/TCP round-robin cluster always 10.244.1.2=quarantined 10.244.2.2=active",
+			old: "0AF40103:1F90      Masq    1      0          12", new: "0AF40103:1F90      Masq    0      0          12",
+			want: "NodePort 172.18.0.3:30081/TCP round-robin cluster always 10.244.1.3=quarantined 10.244.2.2=active",
 		},
 		{
 			name: "another scheduler", endpoint: echo, in: ipvsOf,
-			old: "0A6095C2:0050 rr", new: "0A6095C2:0050 sed",
-			want: "ClusterIP 10.96.149.194:80/TCP sed cluster off-cluster 10.244.1.2=active 10.244.2.2=active",
+			old: "0A603D50:0050 rr", new: "0A603D50:0050 sed",
+			want: "ClusterIP 10.96.61.80:80/TCP sed cluster off-cluster 10.244.1.3=active 10.244.2.2=active",
 		},
 		{
 			name: "a node port with local policy", endpoint: nodePort, in: ipsetOf,
 			old:  "create KUBE-NODE-PORT-LOCAL-TCP bitmap:port range 0-65535\n",
 			new:  "create KUBE-NODE-PORT-LOCAL-TCP bitmap:port range 0-65535\nadd KUBE-NODE-PORT-LOCAL-TCP 30081\n",
-			want: "NodePort 172.18.0.3:30081/TCP round-robin local never 10.244.1.2=active 10.244.2.2=active",
+			want: "NodePort 172.18.0.3:30081/TCP round-robin local never 10.244.1.3=active 10.244.2.2=active",
 		},
 		{
 			name: "a ClusterIP in no set", endpoint: echo, in: ipsetOf,
-			old: "add KUBE-CLUSTER-IP 10.96.149.194,tcp:80\n", new: "",
+			old: "add KUBE-CLUSTER-IP 10.96.61.80,tcp:80\n", new: "",
 			unparsed: 3,
 		},
 		{
 			name: "a tunnel", endpoint: nodePort, in: ipvsOf,
-			old: "0AF40102:1F90      Masq    1      0          20", new: "0AF40102:1F90      Tunnel  1      0          20",
+			old: "0AF40103:1F90      Masq    1      0          12", new: "0AF40103:1F90      Tunnel  1      0          12",
 			want: "NodePort 172.18.0.3:30081/TCP round-robin cluster always 10.244.2.2=active", unparsed: 1,
 		},
 		{
 			name: "a flag from the future", endpoint: echo, in: ipvsOf,
-			old: "0A6095C2:0050 rr ", new: "0A6095C2:0050 rr sideways ",
-			want:     "ClusterIP 10.96.149.194:80/TCP round-robin cluster off-cluster 10.244.1.2=active 10.244.2.2=active",
+			old: "0A603D50:0050 rr ", new: "0A603D50:0050 rr sideways ",
+			want:     "ClusterIP 10.96.61.80:80/TCP round-robin cluster off-cluster 10.244.1.3=active 10.244.2.2=active",
 			unparsed: 1,
 		},
 		{
@@ -230,8 +232,8 @@ func TestDecodeAffinity(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			raw := evidence(t, "worker")
-			raw.IPVS = bytes.Replace(raw.IPVS, []byte("0A6095C2:0050 rr  "),
-				[]byte("0A6095C2:0050 rr  persistent "+tt.ticks+" FFFFFFFF"), 1)
+			raw.IPVS = bytes.Replace(raw.IPVS, []byte("0A603D50:0050 rr  "),
+				[]byte("0A603D50:0050 rr  persistent "+tt.ticks+" FFFFFFFF"), 1)
 			raw.TimerList = []byte(tt.timerList)
 			table, err := Decode(raw)
 			if err != nil {
@@ -239,7 +241,7 @@ func TestDecodeAffinity(t *testing.T) {
 			}
 			got := -1
 			for _, f := range table.Frontends {
-				if f.Endpoint() == "10.96.149.194:80/TCP" {
+				if f.Endpoint() == "10.96.61.80:80/TCP" {
 					got = f.AffinitySeconds
 				}
 			}

@@ -172,10 +172,10 @@ func parseServer(fields []string) (RealServer, error) {
 // IPv4 address are hex digits in network order.
 func parseAddress(text string) (netip.AddrPort, error) {
 	colon := strings.LastIndexByte(text, ':')
-	if colon < 0 || len(text)-colon != len(":01BB") {
+	if colon < 0 {
 		return netip.AddrPort{}, fmt.Errorf("address %q: want a port of four hex digits", text)
 	}
-	port, err := strconv.ParseUint(text[colon+1:], 16, 16)
+	port, err := parsePort(text[colon+1:])
 	if err != nil {
 		return netip.AddrPort{}, fmt.Errorf("address %q: %w", text, err)
 	}
@@ -186,13 +186,31 @@ func parseAddress(text string) (netip.AddrPort, error) {
 		if !ok || err != nil || !address.Is6() || address.Zone() != "" {
 			return netip.AddrPort{}, fmt.Errorf("address %q: not an IPv6 address in brackets", text)
 		}
-		return netip.AddrPortFrom(address, uint16(port)), nil
+		return netip.AddrPortFrom(address, port), nil
 	}
-	octets, err := hex.DecodeString(host)
+	address, err := parseIPv4(host)
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("address %q: %w", text, err)
+	}
+	return netip.AddrPortFrom(address, port), nil
+}
+
+// parseIPv4 reads eight hex digits in network order.
+func parseIPv4(text string) (netip.Addr, error) {
+	octets, err := hex.DecodeString(text)
 	if err != nil || len(octets) != 4 {
-		return netip.AddrPort{}, fmt.Errorf("address %q: want eight hex digits", text)
+		return netip.Addr{}, errors.New("want eight hex digits")
 	}
-	return netip.AddrPortFrom(netip.AddrFrom4([4]byte(octets)), uint16(port)), nil
+	return netip.AddrFrom4([4]byte(octets)), nil
+}
+
+// parsePort reads four hex digits.
+func parsePort(text string) (uint16, error) {
+	if len(text) != 4 {
+		return 0, errors.New("want a port of four hex digits")
+	}
+	port, err := strconv.ParseUint(text, 16, 16)
+	return uint16(port), err
 }
 
 // parseCount reads what the kernel prints with %d and never makes negative.

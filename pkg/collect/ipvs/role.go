@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"service-dataplane/pkg/collect"
@@ -24,7 +25,7 @@ type roles struct {
 	// sets are the members of kube-proxy's sets of frontends, by set name.
 	sets map[string]map[member]bool
 	// dummy holds the addresses of DummyDevice; nil where it was not read.
-	dummy map[netip.Addr]bool
+	dummy []netip.Addr
 }
 
 // Sets of frontends (pkg/proxy/ipvs/ipset.go in Kubernetes 1.35). The sets of
@@ -60,7 +61,7 @@ func newRoles(ipset, dummyAddrs []byte) (roles, error) {
 			}
 		}
 	}
-	r.dummy, err = dummyAddresses(dummyAddrs)
+	r.dummy, err = Addresses(dummyAddrs)
 	return r, err
 }
 
@@ -94,7 +95,7 @@ func (r roles) of(service VirtualService) (role, bool) {
 		switch {
 		case r.dummy == nil:
 			return role{}, false
-		case r.dummy[address]:
+		case slices.Contains(r.dummy, address):
 			return role{kind: collect.ClusterIP}, true
 		}
 		return role{kind: collect.NodePort}, true
@@ -136,8 +137,10 @@ func setName(base string, ipv6 bool) string {
 	return name[:min(len(name), 31)]
 }
 
-// dummyAddresses reads the output of `ip -j addr show dev kube-ipvs0`.
-func dummyAddresses(raw []byte) (map[netip.Addr]bool, error) {
+// Addresses reads the output of "ip -j addr show dev kube-ipvs0" (iproute2): the
+// addresses of DummyDevice in the order of the device. It is nil where there is no
+// output, and an error says that the output is no such list.
+func Addresses(raw []byte) ([]netip.Addr, error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}
@@ -150,13 +153,13 @@ func dummyAddresses(raw []byte) (map[netip.Addr]bool, error) {
 	if err := json.Unmarshal(raw, &devices); err != nil {
 		return nil, fmt.Errorf("%s: %w", DummyFile, err)
 	}
-	addresses := map[netip.Addr]bool{}
+	addresses := []netip.Addr{}
 	for _, device := range devices {
 		if device.Name != DummyDevice {
 			continue
 		}
 		for _, a := range device.Addresses {
-			addresses[a.Local] = true
+			addresses = append(addresses, a.Local)
 		}
 	}
 	return addresses, nil
