@@ -28,7 +28,7 @@ func newConsole() *console {
 	return c
 }
 
-// until reads up to a line that has the word.
+// until reads up to a line that begins with word.
 func (c *console) until(ctx context.Context, word string, limit time.Duration) error {
 	late := time.NewTimer(limit)
 	defer late.Stop()
@@ -39,7 +39,7 @@ func (c *console) until(ctx context.Context, word string, limit time.Duration) e
 				return fmt.Errorf("the guest ended before it said %q", word)
 			}
 			c.keep(line)
-			if strings.Contains(line, word) { // the firmware leaves its last line open
+			if strings.HasPrefix(line, word) {
 				return nil
 			}
 		case <-late.C:

@@ -593,7 +593,7 @@ func TestProvenanceOfBundle(t *testing.T) {
 		{"a directory", &bundle.Bundle{}, &results.Bundle{}},
 	} {
 		l.bundle = test.bundle
-		run, err := l.provenance(t.Context(), scenarios[0], scenarios[0], observation{Started: time.Now()})
+		run, err := l.provenance(scenarios[0], scenarios[0], observation{Started: time.Now()})
 		if err != nil {
 			t.Fatal(err)
 		}

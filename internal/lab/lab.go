@@ -18,6 +18,7 @@ import (
 	"service-dataplane/internal/imagebuild"
 	"service-dataplane/internal/nodeimage"
 	"service-dataplane/internal/progress"
+	"service-dataplane/internal/results"
 	"service-dataplane/internal/spec"
 	"service-dataplane/internal/workload"
 	"service-dataplane/pkg/collect"
@@ -80,6 +81,9 @@ type lab struct {
 	// guests are the scenarios that need a guest, by name.
 	guests     map[string]bool
 	guestImage imagebuild.Image
+	// harness is this program, as it was when the run began: the tree may change
+	// while a run takes its time.
+	harness results.Harness
 	// disposable is the machine that this process runs on: it is a guest.
 	disposable bool
 }
@@ -112,6 +116,7 @@ func Run(ctx context.Context, options Options, show *progress.Reporter) (outcome
 	if skipped, err = l.prepare(ctx, runnable, skipped); err != nil || len(skipped) == len(l.Scenarios) {
 		return skipped, err
 	}
+	l.harness = harness(ctx, l.Repo)
 	for _, scenarios := range l.together(skipped) {
 		if reason, ok := skipped.reason(scenarios[0]); ok {
 			outcomes = append(outcomes, reason)

@@ -18,7 +18,7 @@ import (
 )
 
 // provenance of a scenario's run on the cluster that was made for first.
-func (l *lab) provenance(ctx context.Context, first, scenario spec.Scenario, o observation) (results.Run, error) {
+func (l *lab) provenance(first, scenario spec.Scenario, o observation) (results.Run, error) {
 	var image results.WorkloadImage
 	if l.Experiment.Spec.Refusal == nil {
 		chart, err := loader.Load(filepath.Join(l.Repo, l.Experiment.Spec.Workload.Chart))
@@ -34,7 +34,7 @@ func (l *lab) provenance(ctx context.Context, first, scenario spec.Scenario, o o
 	run := results.Run{
 		Started:    o.Started.UTC().Truncate(time.Second),
 		Argv:       withoutPaths(l.Argv),
-		Harness:    harness(ctx, l.Repo),
+		Harness:    l.harness,
 		Host:       l.facts,
 		Image:      l.image,
 		DataPlane:  o.Installed,

@@ -85,7 +85,7 @@ func (l *lab) run(ctx context.Context, scenarios []spec.Scenario) (done []Outcom
 
 // conclude makes results of an observation.
 func (l *lab) conclude(ctx context.Context, first, scenario spec.Scenario, o observation, draft *results.Draft) (Outcome, error) {
-	record, err := l.provenance(ctx, first, scenario, o)
+	record, err := l.provenance(first, scenario, o)
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -50,6 +50,9 @@ func writeRun(d *document, run results.Run, e collect.Evidence) {
 	clients := fmt.Sprintf("pod %s on %s", code(w.Namespace+"/"+w.Client), escape(w.ClientNode))
 	if slices.ContainsFunc(e.Traffic, func(p collect.EntryPoint) bool { return p.From == spec.FromHost }) {
 		clients += ", and the host"
+		if run.Guest != nil {
+			clients += " of the nodes, which is the guest"
+		}
 	}
 	service := "not there"
 	if s := e.Objects.Service; s.Name != "" {
