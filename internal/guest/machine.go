@@ -129,8 +129,9 @@ func accelerators() []accelerator {
 		// The clock counts instructions, so that timeouts inside hold however
 		// slow this host is. It allows one processor. Without erms and fsrm the
 		// guest does not copy and clear memory byte by byte, which a processor
-		// does at once and an emulator one after the other.
-		argv: []string{"-accel", "tcg,thread=single,tb-size=1024", "-icount", "shift=0,sleep=on", "-cpu", "max,la57=off,erms=off,fsrm=off", "-smp", "1"},
+		// does at once and an emulator one after the other. What QEMU translates
+		// it keeps in 2 GiB, its limit, and throws all away when that is full.
+		argv: []string{"-accel", "tcg,thread=single,tb-size=2047", "-icount", "shift=0,sleep=on", "-cpu", "max,la57=off,erms=off,fsrm=off", "-smp", "1"},
 	}
 	kvm, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)
 	if err != nil {

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// guestMemory is what a guest takes, and its disk while it is made, in bytes.
-const guestMemory = 10 << 30
+// guestMemory is what a guest takes, its disk while it is made, and what QEMU
+// translates, in bytes.
+const guestMemory = 12 << 30
 
 // InspectGuest looks at what a guest kernel needs here: see package guest.
 func InspectGuest(ctx context.Context, sys System) Finding {

@@ -28,7 +28,7 @@ func TestInspectGuest(t *testing.T) {
 		{"no root", "amd64", 1000, "", enough, false, Missing, "without root"},
 		{"no QEMU", "amd64", 0, "qemu-system-x86_64", enough, false, Missing, "without QEMU"},
 		{"no mke2fs", "amd64", 0, "mke2fs", enough, false, Missing, "without mke2fs"},
-		{"little memory", "amd64", 0, "", "MemAvailable:   4194304 kB\n", false, Missing, "without 10.0 GiB of memory (4.0 GiB available)"},
+		{"little memory", "amd64", 0, "", "MemAvailable:   4194304 kB\n", false, Missing, "without 12.0 GiB of memory (4.0 GiB available)"},
 	}
 	for _, test := range tests {
 		files := fstest.MapFS{"proc/meminfo": {Data: []byte(test.meminfo)}}
