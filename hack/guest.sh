@@ -7,14 +7,9 @@ set -euo pipefail
 
 say() { printf 'guest: %s\n' "$*" >&2; }
 
-# y where the running kernel has it or can load it.
-ip_vs() {
-  if [[ -e /proc/net/ip_vs ]] || modprobe --dry-run --quiet ip_vs 2>/dev/null; then
-    echo y
-  fi
-}
-
-[[ -z "$(ip_vs)" ]] || exit 0
+if [[ -e /proc/net/ip_vs ]] || modprobe --dry-run --quiet ip_vs 2>/dev/null; then
+  exit 0
+fi
 command -v qemu-system-x86_64 >/dev/null && exit 0
 if ! command -v apt-get >/dev/null || ((EUID != 0)) || [[ "$(uname -m)" != x86_64 ]]; then
   say "kernel $(uname -r) has no ip_vs, and QEMU cannot be installed here"

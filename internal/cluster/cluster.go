@@ -92,9 +92,9 @@ func (c *Cluster) Free(ctx context.Context) error {
 	return err
 }
 
-// Create makes the cluster, whose name is free. When ctx ends meanwhile, the containers are taken
-// away under kind, which cannot be interrupted itself; Create returns when
-// kind has noticed.
+// Create makes the cluster, whose name is free. When ctx ends meanwhile, the
+// containers are taken away under kind, which cannot be interrupted itself;
+// Create returns when kind has noticed.
 func (c *Cluster) Create(ctx context.Context) error {
 	config, err := c.kindConfig()
 	if err != nil {

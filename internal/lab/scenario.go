@@ -35,7 +35,8 @@ func (l *lab) observe(ctx context.Context, scenarios []spec.Scenario, raws []str
 	first := len(l.show.Timings())
 	defer func() {
 		err = errors.Join(err, l.dismiss(ctx, c, err))
-		if n := len(observed); n > 0 {
+		// What ended a later scenario is no part of the one before it.
+		if n := len(observed); n == len(scenarios) {
 			observed[n-1].Timings = append(observed[n-1].Timings, l.show.Timings()[first:]...)
 		}
 	}()

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// mark begins every line of a relay: the same stream has other lines as well.
-const mark = "@progress "
+// relayMark begins every line of a relay: the same stream has other lines as well.
+const relayMark = "@progress "
 
 // event is one thing that a reporter shows.
 type event struct {
@@ -28,7 +28,7 @@ func NewRelay(out io.Writer) *Reporter { return &Reporter{out: out, relay: true}
 // send writes an event; the reporter is locked.
 func (r *Reporter) send(e event) {
 	line, _ := json.Marshal(e) // strings and a bool
-	fmt.Fprintf(r.out, "%s%s\n", mark, line)
+	fmt.Fprintf(r.out, "%s%s\n", relayMark, line)
 }
 
 // Player shows what a relay wrote, with this process's clock.
@@ -44,7 +44,7 @@ func NewPlayer(show *Reporter) *Player { return &Player{show: show} }
 
 // Play shows a line of a relay. It returns false for any other line.
 func (p *Player) Play(line string) bool {
-	encoded, ok := strings.CutPrefix(line, mark)
+	encoded, ok := strings.CutPrefix(line, relayMark)
 	var e event
 	if !ok || json.Unmarshal([]byte(encoded), &e) != nil {
 		return false

@@ -48,8 +48,8 @@ func TestPlayerStops(t *testing.T) {
 	var out strings.Builder
 	show := New(&out, false)
 	player := NewPlayer(show)
-	player.Play(mark + `{"kind":"begin","text":"create"}`)
-	player.Play(mark + `{"kind":"begin","text":"collect"}`)
+	player.Play(relayMark + `{"kind":"begin","text":"create"}`)
+	player.Play(relayMark + `{"kind":"begin","text":"collect"}`)
 	player.Stop(errors.New("the guest ended"))
 	player.Stop(nil) // nothing runs any more
 	if got := show.Timings(); len(got) != 2 || !got[0].Failed || !got[1].Failed {
@@ -59,7 +59,7 @@ func TestPlayerStops(t *testing.T) {
 
 // FuzzPlay: lines come from a console that other programs write to as well.
 func FuzzPlay(f *testing.F) {
-	for _, line := range []string{"", "@progress", mark, mark + "{}", mark + `{"kind":"end","failed":true}`, mark + `{"kind":"begin","text":"x"}`, "[    0.1] " + mark} {
+	for _, line := range []string{"", "@progress", relayMark, relayMark + "{}", relayMark + `{"kind":"end","failed":true}`, relayMark + `{"kind":"begin","text":"x"}`, "[    0.1] " + relayMark} {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
@@ -70,7 +70,7 @@ func FuzzPlay(f *testing.F) {
 		if !ours && out.Len() > 0 {
 			t.Errorf("%q is not played and shows %q", line, out.String())
 		}
-		if ours && !strings.HasPrefix(line, mark) {
+		if ours && !strings.HasPrefix(line, relayMark) {
 			t.Errorf("%q is played", line)
 		}
 	})
