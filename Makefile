@@ -10,15 +10,16 @@ IMAGE_SOURCE ?= auto
 BUNDLE ?=
 KERNEL ?= auto
 IMAGES := --node-image $(NODE_IMAGE) --image-source $(IMAGE_SOURCE)
+RUN = $(if $(SCENARIOS),--scenario $(SCENARIOS)) $(if $(BUNDLE),--bundle $(BUNDLE)) --kernel $(KERNEL) $(IMAGES)
 FUZZTIME ?= 1000x
 
 # The flags of the node image build: what both link is compiled once.
 BUILD := CGO_ENABLED=0 go build -trimpath -gcflags=all=-dwarf=false -ldflags='-s -w'
 
-.PHONY: experiment test fuzz lint e2e verify engine qemu engine-stop clean bench help
+.PHONY: experiment test fuzz lint e2e regression verify engine qemu engine-stop clean bench help
 
 experiment: engine qemu bin/runner ## run the experiments on real clusters, write results/
-	bin/runner run $(if $(SCENARIOS),--scenario $(SCENARIOS)) $(if $(BUNDLE),--bundle $(BUNDLE)) --kernel $(KERNEL) $(IMAGES)
+	bin/runner run $(RUN)
 
 test: ## unit tests with the race detector, and a short fuzz of each decoder
 	@hack/cc.sh
@@ -37,6 +38,11 @@ lint: ## go vet and staticcheck
 e2e: engine qemu bin/runner ## regression run on real clusters, compared with results/
 	bin/runner image cilium --guest $(IMAGES)
 	NODE_IMAGE=$(NODE_IMAGE) IMAGE_SOURCE=$(IMAGE_SOURCE) KERNEL=$(KERNEL) go test -tags e2e -count 1 -timeout 75m -v ./test/e2e
+
+regression: engine qemu bin/runner ## run the experiments elsewhere, say what is not as in results/
+	@dir=$$(mktemp -d -t service-dataplane-regression-XXXXXX) && echo "results of this run: $$dir" && \
+	{ bin/runner run $(RUN) --results $$dir || [ $$? -eq 1 ]; } && \
+	bin/runner diff results $$dir --allow-missing && rm -r $$dir
 
 verify: bin/runner ## check the committed results again from their raw files
 	bin/runner verify results

@@ -87,12 +87,13 @@ or configuration, 3 this host cannot run it, 4 interrupted or incomplete.`,
 	flags := root.PersistentFlags()
 	flags.StringVar(&settings.repo, "repo", "", "root of the service-dataplane tree (default: found from the working directory)")
 	flags.StringVar(&settings.workDir, "work-dir", "", "kubeconfigs and logs (default: .work in the tree)")
-	flags.StringVarP(&settings.output, "output", "o", "table", "form of the result on stdout: table, json or yaml")
+	flags.StringVarP(&settings.output, "output", "o", "table", "form of the result on stdout: table, json or yaml; of diff also markdown")
 	root.AddCommand(
 		newRun(settings),
 		newList(settings),
 		newDoctor(settings),
 		newVerify(settings),
+		newDiff(settings),
 		newUpdate(settings),
 		newImport(settings),
 		newClean(settings),

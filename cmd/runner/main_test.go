@@ -175,6 +175,12 @@ func TestUsage(t *testing.T) {
 		{"verify what", t.Context(), "verify --repo " + repo, 2, []string{"accepts 1 arg(s), received 0"}},
 		{"verify nothing", t.Context(), "verify --repo " + repo + " " + empty, 2, []string{empty + " holds no results", "run.yaml"}},
 		{"verify what is not there", t.Context(), "verify --repo " + repo + " " + empty + "/nosuch", 2, []string{"nosuch"}},
+		{"diff of one", t.Context(), "diff --repo " + repo + " " + empty, 2, []string{"accepts 2 arg(s), received 1"}},
+		{"diff of nothing", t.Context(), "diff --repo " + repo + " " + empty + " " + empty + "/nosuch", 2, []string{
+			"BASE: " + empty + " holds no results", "NEW: lstat " + empty + "/nosuch", "want a directory that runner run has written",
+		}},
+		{"no such form of a difference", t.Context(), "diff -o xml --repo " + repo + " a b", 2, []string{"--output xml: want table, json, yaml or markdown"}},
+		{"which others do not have", t.Context(), "list -o markdown --repo " + repo, 2, []string{"--output markdown: want table, json or yaml"}},
 		{"image, interrupted", interrupted, "image --node-image nosuch:1 --repo " + repo, 4, []string{"interrupted"}},
 	}
 	for _, test := range tests {

@@ -27,10 +27,12 @@ type settings struct {
 	output  string
 }
 
-// resolve fills what was not given: the tree from the working directory.
-func (s *settings) resolve() error {
-	if !slices.Contains([]string{"table", "json", "yaml"}, s.output) {
-		return fmt.Errorf("--output %s: want table, json or yaml", s.output)
+// resolve fills what was not given: the tree from the working directory. forms
+// are those of the output that the verb has beside everyone's.
+func (s *settings) resolve(forms ...string) error {
+	if forms = append([]string{"table", "json", "yaml"}, forms...); !slices.Contains(forms, s.output) {
+		last := len(forms) - 1
+		return fmt.Errorf("--output %s: want %s or %s", s.output, strings.Join(forms[:last], ", "), forms[last])
 	}
 	if s.repo == "" {
 		dir, err := os.Getwd()
@@ -147,7 +149,8 @@ func reporter() *progress.Reporter {
 	return progress.New(os.Stderr, term.IsTerminal(int(os.Stderr.Fd())))
 }
 
-// print writes a result in the asked form; table writes it for people.
+// print writes a result in the asked form; table writes it for people, and in
+// the forms that only the verb has.
 func (s *settings) print(w io.Writer, value any, table func(io.Writer)) error {
 	switch s.output {
 	case "json":

@@ -3,6 +3,8 @@ package lab
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -78,6 +80,18 @@ func Index(root string) ([]byte, error) {
 		entries = append(entries, report.IndexEntry{Run: run, Evidence: derived.Evidence, Checks: derived.Checks, Dir: filepath.ToSlash(relative)})
 	}
 	return report.Index(entries), nil
+}
+
+// find returns the result directories at and below dir, one at least.
+func find(dir string) ([]string, error) {
+	dirs, err := results.Find(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, fmt.Errorf("%w; want a directory that runner run has written, such as results", err)
+	case err == nil && len(dirs) == 0:
+		err = fmt.Errorf("%s holds no results: no directory below it has a %s; want one that runner run has written, such as results", dir, results.RunFile)
+	}
+	return dirs, err
 }
 
 // marshal writes JSON for people and for git diff: indented, nothing escaped

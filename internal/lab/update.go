@@ -19,12 +19,9 @@ import (
 // nothing is written.
 func Update(dir string) (changed []string, err error) {
 	dir = filepath.Clean(dir)
-	dirs, err := results.Find(dir)
+	dirs, err := find(dir)
 	if err != nil {
 		return nil, err
-	}
-	if len(dirs) == 0 {
-		return nil, fmt.Errorf("%s holds no results: no directory below it has a %s", dir, results.RunFile)
 	}
 	files := map[string][]byte{}
 	for _, d := range dirs {
