@@ -181,6 +181,8 @@ func TestUsage(t *testing.T) {
 		}},
 		{"no such form of a difference", t.Context(), "diff -o xml --repo " + repo + " a b", 2, []string{"--output xml: want table, json, yaml or markdown"}},
 		{"which others do not have", t.Context(), "list -o markdown --repo " + repo, 2, []string{"--output markdown: want table, json or yaml"}},
+		{"no such form of a report", t.Context(), "report -o json --repo " + repo + " " + empty, 2, []string{"--output json: want summary or junit"}},
+		{"report of nothing", t.Context(), "report --repo " + repo + " " + empty, 2, []string{empty + " holds no results"}},
 		{"image, interrupted", interrupted, "image --node-image nosuch:1 --repo " + repo, 4, []string{"interrupted"}},
 	}
 	for _, test := range tests {

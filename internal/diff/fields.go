@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// field is a value as it is shown, "" where there is none.
-type field struct{ name, value string }
+// Field is a value as it is shown, "" where there is none.
+type Field struct{ Name, Value string }
 
 // fields are the values of a struct that stand for themselves: text, numbers,
 // truth values and lists of text, by the words of their JSON names. What is
 // nested is compared on its own. A field that comes later is not forgotten.
-func fields(of any) []field {
-	var all []field
+func fields(of any) []Field {
+	var all []Field
 	v := reflect.ValueOf(of)
 	for _, f := range reflect.VisibleFields(v.Type()) {
 		value := v.FieldByIndex(f.Index)
@@ -31,7 +31,7 @@ func fields(of any) []field {
 			continue
 		}
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		all = append(all, field{words(name), text})
+		all = append(all, Field{words(name), text})
 	}
 	return all
 }
@@ -69,24 +69,24 @@ func words(name string) string {
 
 // changes are the texts for the values that differ: those of base in their
 // order, then what new alone has.
-func changes(base, new []field) []string {
-	lookup := func(all []field, name string) (string, bool) {
+func changes(base, new []Field) []string {
+	lookup := func(all []Field, name string) (string, bool) {
 		for _, f := range all {
-			if f.name == name {
-				return f.value, true
+			if f.Name == name {
+				return f.Value, true
 			}
 		}
 		return "", false
 	}
 	var texts []string
 	for _, f := range base {
-		if now, _ := lookup(new, f.name); now != f.value {
-			texts = append(texts, f.name+" "+arrow(f.value, now))
+		if now, _ := lookup(new, f.Name); now != f.Value {
+			texts = append(texts, f.Name+" "+arrow(f.Value, now))
 		}
 	}
 	for _, f := range new {
-		if _, before := lookup(base, f.name); !before && f.value != "" {
-			texts = append(texts, f.name+" "+arrow("", f.value))
+		if _, before := lookup(base, f.Name); !before && f.Value != "" {
+			texts = append(texts, f.Name+" "+arrow("", f.Value))
 		}
 	}
 	return texts

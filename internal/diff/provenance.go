@@ -9,28 +9,35 @@ import (
 	"strings"
 
 	"service-dataplane/internal/imagebuild"
+	"service-dataplane/internal/results"
 	"service-dataplane/pkg/collect"
 )
 
 // provenance is what two runs were made with and of, where it differs.
-func provenance(base, new Result) []string { return changes(circumstances(base), circumstances(new)) }
+func provenance(base, new Result) []string {
+	made := func(r Result) []Field {
+		return slices.Concat(Circumstances(r.Run, r.Evidence), flatten("scenario file ", r.Run.Scenario.Spec), flatten("experiment file ", r.Run.Experiment.Spec))
+	}
+	return changes(made(base), made(new))
+}
 
-// circumstances are those that can explain a difference. Times and sizes are
-// left out, and what the machine has of processors and memory.
-func circumstances(r Result) []field {
-	run, all := r.Run, []field{}
-	add := func(name, value string) { all = append(all, field{name, value}) }
+// Circumstances are what can explain what a run showed: versions, images,
+// machine. Times and sizes are left out, and how many processors and how much
+// memory there are.
+func Circumstances(run results.Run, e collect.Evidence) []Field {
+	all := []Field{}
+	add := func(name, value string) { all = append(all, Field{name, value}) }
 	image := func(name string, of imagebuild.Image) {
 		add(name, of.Reference)
 		add(name+" ID", abbreviated(of.ID))
 	}
 	nodes := func(value func(collect.Node) string) string {
-		return distinct(r.Evidence.Nodes, value)
+		return distinct(e.Nodes, value)
 	}
 	add("Kubernetes", nodes(func(n collect.Node) string { return n.KubeletVersion }))
 	add("kernel", nodes(func(n collect.Node) string { return n.KernelRelease }))
 	add("container runtime", nodes(func(n collect.Node) string { return n.ContainerRuntime }))
-	add("version that runs", distinct(r.Evidence.Mode.Nodes, func(n collect.NodeMode) string { return n.Version.Value }))
+	add("version that runs", distinct(e.Mode.Nodes, func(n collect.NodeMode) string { return n.Version.Value }))
 	image("node image", run.Image)
 	if run.DataPlane != nil {
 		add("data plane", run.DataPlane.Name+" "+run.DataPlane.Version)
@@ -70,7 +77,7 @@ func circumstances(r Result) []field {
 	for _, module := range slices.Sorted(maps.Keys(run.Harness.Modules)) {
 		add("module "+module, run.Harness.Modules[module])
 	}
-	return slices.Concat(all, flatten("scenario file ", run.Scenario.Spec), flatten("experiment file ", run.Experiment.Spec))
+	return all
 }
 
 // distinct values in their order.
@@ -91,33 +98,33 @@ func abbreviated(hex string) string {
 }
 
 // flatten has a field for each value of a file, by its path.
-func flatten(prefix string, of any) []field {
+func flatten(prefix string, of any) []Field {
 	raw, err := json.Marshal(of)
 	if err != nil { // a chart's value that only YAML has
-		return []field{{prefix, fmt.Sprint(of)}}
+		return []Field{{prefix, fmt.Sprint(of)}}
 	}
 	var tree any
 	_ = json.Unmarshal(raw, &tree) // it has just been written
-	var all []field
+	var all []Field
 	var walk func(at string, value any)
 	walk = func(at string, value any) {
 		switch value := value.(type) {
 		case nil:
-			all = append(all, field{at, ""})
+			all = append(all, Field{at, ""})
 		case map[string]any:
 			for _, key := range slices.Sorted(maps.Keys(value)) {
 				walk(at+"."+key, value[key])
 			}
 		case []any:
 			if simple(value) { // an element more would move all that follow
-				all = append(all, field{at, strings.Trim(fmt.Sprint(value), "[]")})
+				all = append(all, Field{at, strings.Trim(fmt.Sprint(value), "[]")})
 				return
 			}
 			for i, one := range value {
 				walk(at+"."+strconv.Itoa(i), one)
 			}
 		default:
-			all = append(all, field{at, fmt.Sprint(value)})
+			all = append(all, Field{at, fmt.Sprint(value)})
 		}
 	}
 	walk(prefix+"spec", tree)

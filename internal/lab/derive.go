@@ -57,29 +57,48 @@ func Derive(raw string, run results.Run) (Derived, error) {
 	return d, err
 }
 
+// Runs derives every result directory at and below dir.
+func Runs(dir string) ([]report.IndexEntry, error) {
+	dirs, err := find(filepath.Clean(dir))
+	if err != nil {
+		return nil, err
+	}
+	return entries(dirs)
+}
+
+func entries(dirs []string) (runs []report.IndexEntry, err error) {
+	for _, d := range dirs {
+		run, err := results.ReadRun(d)
+		if err != nil {
+			return nil, err
+		}
+		derived, err := Derive(filepath.Join(d, results.RawDir), run)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", d, err)
+		}
+		runs = append(runs, report.IndexEntry{Run: run, Evidence: derived.Evidence, Checks: derived.Checks, Dir: filepath.ToSlash(d)})
+	}
+	return runs, nil
+}
+
 // Index renders the README of all results below root.
 func Index(root string) ([]byte, error) {
 	dirs, err := results.Find(root)
 	if err != nil {
 		return nil, err
 	}
-	var entries []report.IndexEntry
-	for _, dir := range dirs {
-		run, err := results.ReadRun(dir)
-		if err != nil {
-			return nil, err
-		}
-		derived, err := Derive(filepath.Join(dir, results.RawDir), run)
-		if err != nil {
-			return nil, err
-		}
-		relative, err := filepath.Rel(root, dir)
-		if err != nil {
-			return nil, err
-		}
-		entries = append(entries, report.IndexEntry{Run: run, Evidence: derived.Evidence, Checks: derived.Checks, Dir: filepath.ToSlash(relative)})
+	runs, err := entries(dirs)
+	if err != nil {
+		return nil, err
 	}
-	return report.Index(entries), nil
+	for i := range runs {
+		relative, err := filepath.Rel(root, runs[i].Dir)
+		if err != nil {
+			return nil, err
+		}
+		runs[i].Dir = filepath.ToSlash(relative)
+	}
+	return report.Index(runs), nil
 }
 
 // find returns the result directories at and below dir, one at least.

@@ -82,7 +82,7 @@ func Import(o ImportOptions, show *progress.Reporter) (outcome Outcome, err erro
 	}
 	outcome = Outcome{
 		Scenario: o.Scenario.Metadata.Name, Experiment: o.Experiment.Metadata.Name,
-		Verdict: overall(derived.Checks), Seconds: since(start), Checks: derived.Checks, Dir: draft.Target(),
+		Verdict: collect.Overall(derived.Checks), Seconds: since(start), Checks: derived.Checks, Dir: draft.Target(),
 	}
 	if !slices.ContainsFunc(derived.Checks, func(c collect.Check) bool { return c.Verdict != collect.Skip }) {
 		outcome.Verdict, outcome.Reason = collect.Skip, "nothing of what was recorded decides a check"

@@ -16,35 +16,6 @@ import (
 	"service-dataplane/pkg/collect/ipvs"
 )
 
-func TestOverall(t *testing.T) {
-	const (
-		pass, fail = collect.Pass, collect.Fail
-		skip, open = collect.Skip, collect.Inconclusive
-	)
-	tests := []struct {
-		name   string
-		checks []collect.Verdict
-		want   collect.Verdict
-	}{
-		{"all pass", []collect.Verdict{pass, pass}, pass},
-		{"a skip is named elsewhere", []collect.Verdict{pass, skip}, pass},
-		{"one fails", []collect.Verdict{pass, fail, pass}, fail},
-		{"one is open", []collect.Verdict{open, pass}, open},
-		{"one is open, then one fails", []collect.Verdict{open, fail}, fail},
-		{"one fails, then one is open", []collect.Verdict{fail, open}, fail},
-		{"one is open, then skips", []collect.Verdict{open, skip}, open},
-	}
-	for _, test := range tests {
-		var checks []collect.Check
-		for _, v := range test.checks {
-			checks = append(checks, collect.Check{Verdict: v})
-		}
-		if got := overall(checks); got != test.want {
-			t.Errorf("%s: %s, want %s", test.name, got, test.want)
-		}
-	}
-}
-
 // TestFailed: what makes a verified directory one that cannot be relied on.
 func TestFailed(t *testing.T) {
 	checks := func(v collect.Verdict) []collect.Check { return []collect.Check{{Verdict: v}} }

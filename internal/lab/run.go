@@ -12,6 +12,7 @@ import (
 	"service-dataplane/internal/progress"
 	"service-dataplane/internal/results"
 	"service-dataplane/internal/spec"
+	"service-dataplane/pkg/collect"
 )
 
 // observation is what the side effects of a scenario's run leave beside its raw
@@ -104,7 +105,7 @@ func (l *lab) conclude(ctx context.Context, first, scenario spec.Scenario, o obs
 	return Outcome{
 		Scenario:   scenario.Metadata.Name,
 		Experiment: l.Experiment.Metadata.Name,
-		Verdict:    overall(derived.Checks),
+		Verdict:    collect.Overall(derived.Checks),
 		Seconds:    seconds,
 		Checks:     derived.Checks,
 		Dir:        draft.Target(),

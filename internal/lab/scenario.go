@@ -15,7 +15,6 @@ import (
 	"service-dataplane/internal/progress"
 	"service-dataplane/internal/spec"
 	"service-dataplane/internal/workload"
-	"service-dataplane/pkg/collect"
 )
 
 // observe is every part of a run with side effects: the cluster lives as long as
@@ -223,18 +222,4 @@ func (l *lab) probe(ctx context.Context, c *cluster.Cluster, recorder *capture.R
 		spec.FromHost:   {Run: probe.OnHost(l.echo.Binary), Echo: "echo"},
 	}
 	return probe.Run(ctx, recorder, places, l.Experiment, targets)
-}
-
-// overall is the verdict of a run: the worst of its checks.
-func overall(checks []collect.Check) collect.Verdict {
-	verdict := collect.Pass
-	for _, c := range checks {
-		switch {
-		case c.Verdict == collect.Fail:
-			return collect.Fail
-		case c.Verdict == collect.Inconclusive:
-			verdict = collect.Inconclusive
-		}
-	}
-	return verdict
 }

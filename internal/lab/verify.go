@@ -33,11 +33,11 @@ type Difference struct {
 // Failed says whether the directory cannot be relied on: a check fails, or a
 // file is not what the raw files lead to.
 func (v Verified) Failed() bool {
-	return len(v.Differences) > 0 || overall(v.Checks) == collect.Fail
+	return len(v.Differences) > 0 || collect.Overall(v.Checks) == collect.Fail
 }
 
 // Undecided says whether a check could not be made.
-func (v Verified) Undecided() bool { return overall(v.Checks) == collect.Inconclusive }
+func (v Verified) Undecided() bool { return collect.Overall(v.Checks) == collect.Inconclusive }
 
 // Verify decodes, checks and renders every result directory at and below dir
 // again, from raw/ and run.yaml alone, and compares. The error is about

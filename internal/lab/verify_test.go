@@ -113,7 +113,7 @@ func TestVerifyCommitted(t *testing.T) {
 	for _, v := range all {
 		names = append(names, filepath.Base(v.Dir))
 		if len(v.Checks) == 0 || v.Failed() {
-			t.Errorf("%s: %s by %d checks, %+v", v.Dir, overall(v.Checks), len(v.Checks), v.Differences)
+			t.Errorf("%s: %s by %d checks, %+v", v.Dir, collect.Overall(v.Checks), len(v.Checks), v.Differences)
 		}
 	}
 	if !slices.Contains(names, "iptables") || !slices.Contains(names, "nftables") {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"regexp"
+	"time"
 
 	"service-dataplane/internal/evidence"
 	"service-dataplane/internal/results"
@@ -57,11 +58,13 @@ func columnName(r IndexEntry) string {
 	return escape(r.Evidence.Scenario)
 }
 
-// date is when a run's evidence was recorded.
-func date(r IndexEntry) string {
-	when := r.Run.Started
+// date is the day of recordedAt.
+func date(r IndexEntry) string { return recordedAt(r).UTC().Format("2006-01-02") }
+
+// recordedAt is when a run's evidence was recorded.
+func recordedAt(r IndexEntry) time.Time {
 	if i := r.Run.Imported; i != nil {
-		when = i.Recorded
+		return i.Recorded
 	}
-	return when.UTC().Format("2006-01-02")
+	return r.Run.Started
 }

@@ -17,7 +17,8 @@ type IndexEntry struct {
 	Run      results.Run
 	Evidence collect.Evidence
 	Checks   []collect.Check
-	// Dir of the run below results/, with slashes: "service-path/iptables".
+	// Dir of the run, with slashes: for the index below results/
+	// ("service-path/iptables"), else from the working directory.
 	Dir string
 }
 

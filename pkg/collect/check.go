@@ -33,3 +33,18 @@ type Finding struct {
 	Text string `json:"text"`
 	Ref  Ref    `json:"ref,omitzero"`
 }
+
+// Overall is the verdict of a run: the worst of its checks. A skipped one is no
+// reason against it.
+func Overall(checks []Check) Verdict {
+	verdict := Pass
+	for _, c := range checks {
+		switch c.Verdict {
+		case Fail:
+			return Fail
+		case Inconclusive:
+			verdict = Inconclusive
+		}
+	}
+	return verdict
+}
