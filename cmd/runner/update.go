@@ -27,14 +27,16 @@ is written. "runner verify" is the twin that only compares.`,
 			if err != nil {
 				return err
 			}
-			return s.print(cmd.OutOrStdout(), changed, func(w io.Writer) {
-				for _, file := range changed {
-					fmt.Fprintln(w, "wrote", file)
-				}
-				if len(changed) == 0 {
-					fmt.Fprintln(w, "nothing to change")
-				}
-			})
+			return s.print(cmd.OutOrStdout(), changed, func(w io.Writer) { printChanged(w, changed) })
 		},
+	}
+}
+
+func printChanged(w io.Writer, changed []string) {
+	for _, file := range changed {
+		fmt.Fprintln(w, "wrote", file)
+	}
+	if len(changed) == 0 {
+		fmt.Fprintln(w, "nothing to change")
 	}
 }

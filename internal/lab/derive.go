@@ -23,12 +23,6 @@ type Derived struct {
 	Files map[string][]byte
 }
 
-// document is evidence.json.
-type document struct {
-	Evidence collect.Evidence `json:"evidence"`
-	Checks   []collect.Check  `json:"checks"`
-}
-
 // Derive decodes the raw directory of a run, makes the checks and renders what
 // is written beside it.
 func Derive(raw string, run results.Run) (Derived, error) {
@@ -42,7 +36,7 @@ func Derive(raw string, run results.Run) (Derived, error) {
 		d.Checks = check.NotRecorded(d.Checks, e.Problems)
 	}
 	for name, value := range map[string]any{
-		results.EvidenceFile:   document{e, d.Checks},
+		results.EvidenceFile:   results.Document{Evidence: e, Checks: d.Checks},
 		results.NormalizedFile: evidence.Normalize(e, d.Checks),
 	} {
 		if d.Files[name], err = marshal(value); err != nil {

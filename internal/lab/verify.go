@@ -157,7 +157,7 @@ func recorded(dir string, v *Verified) error {
 	if err != nil {
 		return err
 	}
-	var then document
+	var then results.Document
 	if err := json.Unmarshal(raw, &then); err != nil {
 		v.Differences = append(v.Differences, Difference{results.EvidenceFile, err.Error()})
 		return nil

@@ -14,7 +14,7 @@ type Variant struct {
 	Metadata Metadata `yaml:"metadata" json:"metadata"`
 	// Spec has the fields that differ. Lists take the place of the file's,
 	// fields within fields are merged.
-	Spec ScenarioSpec `yaml:"spec" json:"spec"`
+	Spec ScenarioSpec `yaml:"spec" json:"spec" schema:"partial"`
 }
 
 // variants checks each variant as the scenario it is: the file's tree with the
