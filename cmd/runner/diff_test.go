@@ -37,7 +37,7 @@ func TestDiff(t *testing.T) {
 	replace(t, "new/service-path/iptables/raw/worker/iptables-nft-save.txt", "KUBE-SVC-A4KG4DGVQAT3OXM5 ! -s 10.244.0.0/16", "KUBE-SVC-A4KG4DGVQAT3OXM5")
 	const what = "svc:echo-server ClusterIP 80: masquerade off-cluster → always"
 	out, code := compare("base", "new")
-	for _, want := range []string{"✗ iptables worker: " + what + "\n", "✗ iptables: check kernel.table: pass → fail\n", "note: NEW: new/service-path/iptables/raw/worker/iptables-nft-save.txt:"} {
+	for _, want := range []string{"✗ iptables worker: " + what + "\n", "✗ iptables: check kernel.table: pass → fail\n", "note: NEW: new/service-path/iptables: raw is not as it was recorded"} {
 		if code != exitFailed || !strings.Contains(out, want) {
 			t.Errorf("masquerade added: exit code %d, want %q\n%s", code, want, out)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"service-dataplane/internal/diff"
 	"service-dataplane/internal/evidence"
@@ -35,7 +36,7 @@ func Diff(base, new string, allowMissing bool) (diff.Report, error) {
 }
 
 // readSide derives the results at and below dir. one says that dir itself is one,
-// and the notes name files that are not what they were, or should be.
+// and the notes name those whose files are not what they were, or should be.
 func readSide(side, dir string) (all []diff.Result, one bool, notes []string, err error) {
 	dir = filepath.Clean(dir)
 	dirs, err := find(dir)
@@ -44,30 +45,13 @@ func readSide(side, dir string) (all []diff.Result, one bool, notes []string, er
 	}
 	at := map[diff.Name]string{}
 	for _, d := range dirs {
-		run, err := results.ReadRun(d)
+		result, faults, err := readResult(d)
 		if err != nil {
-			return nil, false, nil, err
+			return nil, false, nil, fmt.Errorf("%s: %w", side, err)
 		}
-		raw := filepath.Join(d, results.RawDir)
-		altered, err := evidence.Altered(os.DirFS(raw))
-		if err != nil {
-			return nil, false, nil, fmt.Errorf("%s: %w", raw, err)
+		if len(faults) > 0 {
+			notes = append(notes, fmt.Sprintf("%s: %s: %s; see runner verify", side, d, strings.Join(faults, ", ")))
 		}
-		derived, err := Derive(raw, run)
-		if err != nil {
-			return nil, false, nil, fmt.Errorf("%s: %w", d, err)
-		}
-		for _, problem := range altered {
-			notes = append(notes, fmt.Sprintf("%s: %s: %s", side, filepath.Join(raw, problem.File), problem.Text))
-		}
-		file := filepath.Join(d, results.NormalizedFile)
-		switch committed, err := os.ReadFile(file); {
-		case err != nil && !errors.Is(err, os.ErrNotExist):
-			return nil, false, nil, err
-		case !bytes.Equal(committed, derived.Files[results.NormalizedFile]):
-			notes = append(notes, fmt.Sprintf("%s: %s is not what the raw files lead to, which is what was compared; see runner verify %s", side, file, d))
-		}
-		result := diff.Result{Run: run, Evidence: derived.Evidence, Checks: derived.Checks}
 		if other, twice := at[result.Name()]; twice {
 			return nil, false, nil, fmt.Errorf("%s: %s and %s are of one experiment and scenario; name one of them, or a directory above one of them alone", side, other, d)
 		}
@@ -75,4 +59,32 @@ func readSide(side, dir string) (all []diff.Result, one bool, notes []string, er
 		all = append(all, result)
 	}
 	return all, dirs[0] == dir, notes, nil
+}
+
+// readResult derives a result directory. The faults are what its files are not.
+func readResult(dir string) (result diff.Result, faults []string, err error) {
+	run, err := results.ReadRun(dir)
+	if err != nil {
+		return diff.Result{}, nil, err
+	}
+	raw := filepath.Join(dir, results.RawDir)
+	altered, err := evidence.Altered(os.DirFS(raw))
+	if err != nil {
+		return diff.Result{}, nil, fmt.Errorf("%s: %w", raw, err)
+	}
+	if len(altered) > 0 {
+		faults = append(faults, fmt.Sprintf("%s is not as it was recorded (%d of its files)", results.RawDir, len(altered)))
+	}
+	derived, err := Derive(raw, run)
+	if err != nil {
+		return diff.Result{}, nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	committed, err := os.ReadFile(filepath.Join(dir, results.NormalizedFile))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return diff.Result{}, nil, err
+	}
+	if !bytes.Equal(committed, derived.Files[results.NormalizedFile]) {
+		faults = append(faults, results.NormalizedFile+" is not what the raw files lead to, which is what was compared")
+	}
+	return diff.Result{Run: run, Evidence: derived.Evidence, Checks: derived.Checks}, faults, nil
 }
