@@ -15,7 +15,19 @@ import (
 // What iptables-save cannot have printed is an error that names the line, and so
 // is a table that it says it left out.
 func scan(raw []byte, visit func(*rule)) error {
-	s := scanner{known: newSyntax(), tables: map[string]bool{}, visit: visit}
+	return scanAll(raw, func(declaration) {}, visit)
+}
+
+// declaration is a line ":INPUT ACCEPT [0:0]"; the policy of a chain that is not
+// the kernel's own is "-".
+type declaration struct {
+	table, chain, policy string
+	line                 collect.Line
+}
+
+// scanAll is scan that calls declare with every chain, before its rules.
+func scanAll(raw []byte, declare func(declaration), visit func(*rule)) error {
+	s := scanner{known: newSyntax(), tables: map[string]bool{}, declare: declare, visit: visit}
 	line := collect.Line{}
 	for rest := string(raw); rest != ""; {
 		line.Text, rest, _ = strings.Cut(rest, "\n")
@@ -35,8 +47,10 @@ type scanner struct {
 	tables map[string]bool
 	table  string          // "" between tables
 	chains map[string]bool // of table
-	visit  func(*rule)
-	rule   rule
+
+	declare func(declaration)
+	visit   func(*rule)
+	rule    rule
 }
 
 func (s *scanner) line(line collect.Line) error {
@@ -62,8 +76,10 @@ func (s *scanner) line(line collect.Line) error {
 	case text == "COMMIT":
 		s.table = ""
 	case text[0] == ':':
-		name, _, _ := strings.Cut(text[1:], " ")
+		name, rest, _ := strings.Cut(text[1:], " ")
+		policy, _, _ := strings.Cut(rest, " ")
 		s.chains[name] = true
+		s.declare(declaration{s.table, name, policy, line})
 	default:
 		r := &s.rule
 		if err := r.parse(text, s.known); err != nil {

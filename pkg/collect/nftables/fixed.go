@@ -110,6 +110,6 @@ func (d *decoder) checkReached() {
 func (d *decoder) leads(chain, to string) bool {
 	c := d.chainNamed[chain]
 	return c != nil && slices.ContainsFunc(c.rules, func(r rule) bool {
-		return r.words[len(r.words)-1] == to
+		return len(r.words) > 0 && r.words[len(r.words)-1] == to
 	})
 }

@@ -62,6 +62,7 @@ func (r *ruleset) addJSON(raw json.RawMessage) error {
 		var head struct {
 			Family, Table, Name string
 			Type, Hook, Policy  any
+			Priority            any  `json:"prio"`
 			Schema              *int `json:"json_schema_version"`
 		}
 		if err := json.Unmarshal(body, &head); err != nil {
@@ -77,7 +78,7 @@ func (r *ruleset) addJSON(raw json.RawMessage) error {
 		if kind == "table" {
 			t := newTable(head.Family, head.Name, src)
 			if !fields(body, &struct{ Family, Name, Handle, Comment any }{}) {
-				t.skip(src) // for one, "flags": "dormant"
+				t.skipAttribute(src) // for one, "flags": "dormant"
 			}
 			return r.add(t)
 		}
@@ -89,6 +90,8 @@ func (r *ruleset) addJSON(raw json.RawMessage) error {
 			c := &chain{name: head.Name, src: src}
 			if head.Hook != nil {
 				c.base = fmt.Sprintf("%v %v %v", head.Type, head.Hook, head.Policy)
+				number, ok := head.Priority.(float64)
+				c.priority, c.unknown = int(number), !ok
 			}
 			return t.addChain(c)
 		case !t.isKubeProxy():
@@ -110,13 +113,13 @@ func (t *table) addJSONSet(name string, body json.RawMessage, src collect.Line) 
 		Elem    []json.RawMessage
 	}
 	if !fields(body, &b) {
-		t.skip(src)
+		t.skipIn(s, src)
 	}
 	s.seconds = b.Timeout
 	for _, raw := range b.Elem {
 		e, ok := jsonElement(raw)
 		if !ok {
-			t.skip(e.src)
+			t.skipIn(s, e.src)
 			continue
 		}
 		s.elems = append(s.elems, e)
@@ -152,14 +155,17 @@ func (t *table) addJSONRule(body json.RawMessage, src collect.Line) bool {
 		Chain string
 		Expr  []any
 	}
-	if !fields(body, &b) || t.chainNamed[b.Chain] == nil {
+	known := fields(body, &b)
+	c := t.chainNamed[b.Chain]
+	if c == nil {
+		t.unknown = append(t.unknown, src)
 		return false
 	}
-	text, ok := renderAll(b.Expr, " ", true)
-	if ok {
-		c := t.chainNamed[b.Chain]
-		c.rules = append(c.rules, rule{words: words(text), src: src})
+	text, ok := renderAll(b.Expr, " ", known)
+	if !ok {
+		text = ""
 	}
+	c.rules = append(c.rules, rule{words: words(text), src: src})
 	return ok
 }
 

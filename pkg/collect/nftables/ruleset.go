@@ -18,7 +18,9 @@ type table struct {
 	chains       []*chain
 	sets         []*set // sets and maps
 	unparsed     []collect.Line
-	src          collect.Line
+	// unknown are attributes of the table itself that are not understood.
+	unknown []collect.Line
+	src     collect.Line
 
 	chainNamed map[string]*chain
 	setNamed   map[string]*set
@@ -28,13 +30,16 @@ type chain struct {
 	name string
 	// base is type, hook and policy of a base chain, "nat prerouting accept";
 	// "" for a chain that is only jumped to.
-	base  string
-	rules []rule
-	src   collect.Line
+	base string
+	// priority orders base chains of one hook; unknown where it cannot be read.
+	priority int
+	unknown  bool
+	rules    []rule
+	src      collect.Line
 }
 
 type rule struct {
-	words []string // without the comment
+	words []string // without the comment; none where it is not understood
 	src   collect.Line
 }
 
@@ -42,6 +47,8 @@ type set struct {
 	name    string
 	seconds int // the timeout of its elements; 0 is none
 	elems   []element
+	// unknown are what of the set is not understood: any key may be there.
+	unknown []collect.Line
 	src     collect.Line
 }
 
@@ -59,6 +66,18 @@ func (t *table) isKubeProxy() bool {
 
 // skip keeps what is not understood.
 func (t *table) skip(l collect.Line) { t.unparsed = append(t.unparsed, l) }
+
+// skipAttribute keeps an attribute of the table that is not understood.
+func (t *table) skipAttribute(l collect.Line) {
+	t.unknown = append(t.unknown, l)
+	t.skip(l)
+}
+
+// skipIn keeps what of a set is not understood.
+func (t *table) skipIn(s *set, l collect.Line) {
+	s.unknown = append(s.unknown, l)
+	t.skip(l)
+}
 
 func (t *table) String() string { return "table " + t.family + " " + t.name }
 

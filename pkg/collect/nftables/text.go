@@ -2,6 +2,8 @@ package nftables
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"service-dataplane/pkg/collect"
@@ -56,7 +58,7 @@ func (r *textReader) table(t *table) error {
 			return r.errorf("%q closes nothing", r.line)
 		case !strings.HasPrefix(r.line, "comment "):
 			// For one, "flags dormant": a table that is not in force.
-			t.skip(r.at())
+			t.skipAttribute(r.at())
 		}
 	}
 	return r.truncated(t.String())
@@ -82,7 +84,7 @@ func (r *textReader) block(t *table, head []string) error {
 		err = t.addSet(s)
 		do = func(text string, src collect.Line) {
 			if !s.statement(text, src) {
-				t.skip(src)
+				t.skipIn(s, src)
 			}
 		}
 	default:
@@ -162,12 +164,35 @@ func (c *chain) statement(text string, src collect.Line, keepRules bool) {
 		if f[n-3] == "policy" { // policy drop ;
 			c.base = f[1] + " " + f[3] + " " + f[n-2]
 		}
+		var ok bool
+		c.priority, ok = priority(f)
+		c.unknown = !ok
 	case f[0] == "comment" || !keepRules:
 	case n > 2 && f[n-2] == "comment" && f[n-1][0] == '"':
 		c.rules = append(c.rules, rule{words: f[:n-2], src: src})
 	default:
 		c.rules = append(c.rules, rule{words: f, src: src})
 	}
+}
+
+// priority reads "priority dstnat - 10 ;" of the line of a base chain, in which
+// nft writes some numbers by name (std_prios in its src/rule.c).
+func priority(f []string) (int, bool) {
+	i := slices.Index(f, "priority")
+	if i < 0 || i+1 >= len(f) {
+		return 0, false
+	}
+	named := map[string]int{"raw": -300, "mangle": -150, "dstnat": -100, "filter": 0, "security": 50, "srcnat": 100}
+	base, known := named[f[i+1]]
+	if !known {
+		n, err := strconv.Atoi(f[i+1])
+		return n, err == nil
+	}
+	if i+3 < len(f) && (f[i+2] == "+" || f[i+2] == "-") {
+		n, err := strconv.Atoi(f[i+2] + f[i+3])
+		return base + n, err == nil
+	}
+	return base, true
 }
 
 // statement reads a line of a set or map. It is false for an attribute that
