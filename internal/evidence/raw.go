@@ -141,6 +141,29 @@ func nodeOf(file string) string {
 	return node
 }
 
+// Outputs are what the commands of a run printed, for readers of raw files that
+// make no evidence of them.
+type Outputs struct{ source *source }
+
+// OpenOutputs reads the index of a raw directory.
+func OpenOutputs(raw fs.FS) (Outputs, error) {
+	s, err := open(raw)
+	return Outputs{s}, err
+}
+
+// Of is what a command printed; empty where it said that what it reads does not
+// exist, or was never run. The output of one that failed is an error.
+func (o Outputs) Of(file string) ([]byte, error) {
+	r, recorded := o.source.records[file]
+	switch {
+	case !recorded || r.Outcome == collect.NotThere:
+		return nil, nil
+	case r.Outcome == collect.Failed:
+		return nil, fmt.Errorf("%s proves nothing: %s", file, failure(r))
+	}
+	return fs.ReadFile(o.source.raw, file)
+}
+
 // source is a raw directory. It notes what cannot be used, each file once.
 type source struct {
 	raw     fs.FS

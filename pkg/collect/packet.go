@@ -34,6 +34,8 @@ type Packet struct {
 	Local []netip.Addr `json:"-" yaml:"-"`
 	// Nodes are the addresses of the cluster's nodes.
 	Nodes []netip.Addr `json:"-" yaml:"-"`
+	// Pods are the addresses of the cluster's pods.
+	Pods []netip.Addr `json:"-" yaml:"-"`
 }
 
 // IsLocal says whether the kernel calls an address one of the node itself.

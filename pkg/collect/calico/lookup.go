@@ -104,10 +104,10 @@ func (w walker) slots(m *walk.Machine, s walk.State, r row, n int64, frontend co
 }
 
 // localOnly says why only the backends of this node serve a connection; "" where
-// all do. What comes from the cluster has the internal policy; from which of
-// other nodes' tunnels a packet came is not told by a packet, so none does here.
+// all do. What comes from a node or a pod has the internal policy. A packet that
+// another node sent on through its tunnel is not one of those that are walked.
 func (w walker) localOnly(r row, p collect.Packet) string {
-	inside := p.Origin != collect.FromOutside || p.IsNode(p.Source)
+	inside := p.Origin != collect.FromOutside || p.IsNode(p.Source) || slices.Contains(p.Pods, p.Source)
 	switch {
 	case inside && r.has(flagInternalLocal):
 		return "internal traffic policy Local, of this node"

@@ -14,6 +14,9 @@ import (
 // the node. A row on the way that is not understood stops the walk; so does one
 // whose address cannot be read, as it may be the one that is looked for.
 //
+// A process of the node without such a program is translated on its way out where
+// bpfHostNetworkedNATWithoutCTLB is not turned off, which no node tells.
+//
 // cgroup is the output of bpftool as DecodeAttached reads it. The maps do not say
 // what becomes of the source.
 func Trace(raw Raw, cgroup []byte, p collect.Packet) (collect.Trace, error) {

@@ -1,0 +1,186 @@
+package trace_test
+
+import (
+	"io/fs"
+	"math"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"service-dataplane/internal/evidence"
+	"service-dataplane/internal/results"
+	"service-dataplane/internal/trace"
+	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/calico"
+	"service-dataplane/pkg/collect/cilium"
+)
+
+// outside is a client that no cluster has.
+var outside = netip.MustParseAddr("198.51.100.77")
+
+// TestEveryFrontend walks to every frontend of every node of every result and
+// compares with the service table, which is decoded from the same files by other
+// code.
+func TestEveryFrontend(t *testing.T) {
+	runs, err := filepath.Glob("../../results/service-path/*/" + results.RunFile)
+	if err != nil || len(runs) == 0 {
+		t.Fatal("no results", err)
+	}
+	for _, file := range runs {
+		dir := filepath.Dir(file)
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			raw, e := decode(t, dir)
+			if n := everyFrontend(t, raw, e); n < 30 {
+				t.Errorf("only %d connections were compared", n)
+			}
+		})
+	}
+}
+
+func decode(t *testing.T, dir string) (fs.FS, collect.Evidence) {
+	t.Helper()
+	run, err := results.ReadRun(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := os.DirFS(filepath.Join(dir, results.RawDir))
+	e, err := evidence.Decode(raw, run.Scenario, run.Experiment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw, e
+}
+
+// everyFrontend compares all that the tables of the evidence hold and says how many
+// connections that were.
+func everyFrontend(t *testing.T, raw fs.FS, e collect.Evidence) (compared int) {
+	t.Helper()
+	for i, state := range e.Kernel {
+		node := e.Nodes[i]
+		for _, table := range state.Tables {
+			if table.Encoding == cilium.AgentEncoding {
+				continue
+			}
+			for _, f := range table.Frontends {
+				for _, from := range clients(node, f, e) {
+					r := trace.Request{Node: node.Role, From: from.String(), To: dialled(node, table.Encoding, f, e), Encoding: table.Encoding}
+					got, err := trace.Walk(raw, e, r)
+					if err != nil {
+						t.Errorf("%+v: %v", r, err)
+						continue
+					}
+					compare(t, r, got.Trace, f, node, replaces(e, node.Role))
+					compared++
+				}
+			}
+		}
+	}
+	return compared
+}
+
+// clients are one of each origin: the node, somebody outside, and a pod on the node
+// that is no backend, where there is one.
+func clients(node collect.Node, f collect.Frontend, e collect.Evidence) []netip.Addr {
+	all := []netip.Addr{node.InternalIP, outside}
+	for _, p := range e.Objects.Pods {
+		backend := slices.ContainsFunc(f.Backends, func(b collect.Backend) bool { return b.Address == p.Address })
+		if p.Node == node.Role && !backend {
+			return append(all, p.Address)
+		}
+	}
+	return all
+}
+
+// dialled is an address of the frontend: for a node port of any address, the node's
+// own or, in the maps of eBPF, whose row of any address is for them, another one's.
+func dialled(node collect.Node, encoding string, f collect.Frontend, e collect.Evidence) string {
+	at := f.Address
+	if !at.IsValid() {
+		at = node.InternalIP
+		for _, n := range e.Nodes {
+			if (encoding == cilium.Encoding || encoding == calico.Encoding) && n.Role != node.Role {
+				at = n.InternalIP
+			}
+		}
+	}
+	return netip.AddrPortFrom(at, f.Port).String() + "/" + strings.ToLower(f.Protocol)
+}
+
+// replaces says whether Cilium replaces kube-proxy on the node.
+func replaces(e collect.Evidence, role string) bool {
+	for _, n := range e.Mode.Nodes {
+		if n.Node == role && n.Agent != nil {
+			return n.Agent.KubeProxyReplacement.Value == "True"
+		}
+	}
+	return false
+}
+
+// compare wants the trace to end where the table says, and to mark whom it says.
+func compare(t *testing.T, r trace.Request, got collect.Trace, f collect.Frontend, node collect.Node, replaced bool) {
+	t.Helper()
+	sum := collect.Share{}
+	shares := map[netip.AddrPort]float64{}
+	for _, b := range got.Backends {
+		sum = sum.Plus(b.Probability)
+		shares[b.Backend] += b.Probability.Float()
+	}
+	for _, e := range got.Endings {
+		sum = sum.Plus(e.Probability)
+	}
+	if sum.Compare(collect.Whole()) != 0 {
+		t.Errorf("%+v: probabilities add up to %s", r, sum)
+	}
+	if fate := withoutBackend(got.Packet, got.Encoding, f, replaced); fate != "" {
+		if len(got.Endings) != 1 || got.Endings[0].Fate != fate || got.Endings[0].Probability.Compare(collect.Whole()) != 0 {
+			t.Errorf("%+v: backends %v, endings %v, want all %s", r, got.Backends, got.Endings, fate)
+		}
+		return
+	}
+	active := slices.DeleteFunc(slices.Clone(f.Backends), func(b collect.Backend) bool { return b.State != collect.Active })
+	total := 0
+	for _, b := range active {
+		total += b.Weight
+	}
+	for _, b := range active {
+		want := b.Probability
+		if total > 0 {
+			want = float64(b.Weight) / float64(total)
+		}
+		if at := netip.AddrPortFrom(b.Address, b.Port); math.Abs(shares[at]-want) > 1e-9 {
+			t.Errorf("%+v: %s gets %v of the connections, the table says %v", r, at, shares[at], want)
+		}
+	}
+	if len(shares) != len(active) {
+		t.Errorf("%+v: %d backends, the table has %d", r, len(shares), len(active))
+	}
+	marks := map[collect.Masquerade]collect.Decision{collect.MasqueradeAlways: collect.Yes, collect.MasqueradeNever: collect.No}
+	want, decided := marks[f.Masquerade]
+	if f.Masquerade == collect.MasqueradeOffCluster {
+		want, decided = collect.Yes, true
+		if got.Packet.Origin == collect.FromPod {
+			want = collect.No
+		}
+	}
+	if decided && got.Marked.Decision != want {
+		t.Errorf("%+v: marked: %s, the table says %s", r, got.Marked.Decision, f.Masquerade)
+	}
+}
+
+// withoutBackend is what becomes of connections that a frontend of the maps of eBPF
+// is not for, "" for all others: who enters is not in the service table.
+func withoutBackend(p collect.Packet, encoding string, f collect.Frontend, replaced bool) collect.Fate {
+	fromOutside := p.Origin == collect.FromOutside
+	switch {
+	case encoding == cilium.Encoding && !replaced && p.Origin != collect.FromPod:
+		return collect.Untranslated
+	case encoding == cilium.Encoding && fromOutside && f.Kind == collect.ClusterIP:
+		return collect.Dropped
+	case (encoding == cilium.Encoding || encoding == calico.Encoding) && fromOutside && !f.Address.IsValid():
+		return collect.Untranslated
+	}
+	return ""
+}
