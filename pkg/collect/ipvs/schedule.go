@@ -2,6 +2,7 @@ package ipvs
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"service-dataplane/pkg/collect"
@@ -16,8 +17,8 @@ func (w walker) find(s walk.State) (*VirtualService, *collect.Hop) {
 	for i, v := range w.services {
 		stop := ""
 		switch {
-		case v.Protocol == FirewallMark && s.Mark != 0:
-			stop = "a virtual service of a firewall mark comes first, and the packet carries one"
+		case v.Protocol == FirewallMark && s.Mark != 0 && v.mark() == s.Mark:
+			stop = "the virtual service of the packet's mark comes first, and is not one of kube-proxy's"
 		case v.Protocol != s.Packet.Protocol || v.Address.Addr() != s.Destination.Addr():
 		case v.Address.Port() == 0:
 			stop = "a virtual service of every port"
@@ -30,6 +31,12 @@ func (w walker) find(s walk.State) (*VirtualService, *collect.Hop) {
 		}
 	}
 	return found, nil
+}
+
+// mark is that of a firewall mark's virtual service.
+func (v VirtualService) mark() uint32 {
+	mark, _ := strconv.ParseUint(v.Hex, 16, 32) // Services has parsed it
+	return uint32(mark)
 }
 
 func row(where string, line collect.Line, note string) collect.Hop {

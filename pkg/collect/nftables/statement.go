@@ -129,6 +129,17 @@ func (s *sentence) address() (bool, error) {
 // among says whether an address is the one, in the prefix or in the set of a
 // match.
 func (s *sentence) among(what string, address netip.Addr) (bool, error) {
+	if list, ok := items(what); ok {
+		in := false
+		for _, item := range list {
+			one, err := contains(strings.TrimSpace(item), address)
+			if err != nil {
+				return false, err
+			}
+			in = in || one
+		}
+		return in, nil
+	}
 	name, isSet := strings.CutPrefix(what, "@")
 	if !isSet {
 		return contains(what, address)
