@@ -126,6 +126,18 @@ func (t *Trace) Finish() {
 		backends = append(backends, b)
 	}
 	t.Backends = backends
+	var endings []Ending
+next:
+	for _, e := range t.Endings {
+		for i, known := range endings {
+			if known.Fate == e.Fate && known.By.File == e.By.File && known.By.Line == e.By.Line {
+				endings[i].Probability = known.Probability.Plus(e.Probability)
+				continue next
+			}
+		}
+		endings = append(endings, e)
+	}
+	t.Endings = endings
 	t.Marked = overall(backends, func(b TracedBackend) Answer { return b.Marked })
 	t.Masqueraded = overall(backends, func(b TracedBackend) Answer { return b.Masqueraded })
 	if len(backends) < 2 {
