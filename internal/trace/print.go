@@ -19,15 +19,16 @@ func Print(w io.Writer, r Result) {
 	var b strings.Builder
 	report.Wrap(&b, "", "  ", fmt.Sprintf("%s, on %s, from %s", r.Trace.Packet, r.Node, r.Client))
 	for _, t := range r.Passed {
-		fmt.Fprintf(&b, "\n%s leaves it as it is\n\n", t.Encoding)
+		fmt.Fprintf(&b, "\n%s leaves it as it is\n", t.Encoding)
 		printHops(&b, t.Hops)
 	}
-	fmt.Fprintf(&b, "\n%s\n\n", r.Trace.Encoding)
+	fmt.Fprintf(&b, "\n%s\n", r.Trace.Encoding)
 	printHops(&b, r.Trace.Hops)
 	if r.Trace.Stopped != nil {
 		printHops(&b, []collect.Hop{*r.Trace.Stopped})
-		b.WriteString("The walk stops here.\n")
+		b.WriteString("\nThe walk stops here.\n")
 	} else {
+		b.WriteString("\n")
 		printEnd(&b, r.Trace)
 	}
 	for _, note := range r.Notes {
@@ -38,7 +39,10 @@ func Print(w io.Writer, r Result) {
 }
 
 func printHops(b *strings.Builder, hops []collect.Hop) {
-	for _, h := range hops {
+	for i, h := range hops {
+		if i == 0 {
+			b.WriteString("\n")
+		}
 		first := fmt.Sprintf("%-6s", h.Probability) + strings.Repeat("  ", h.Depth)
 		rest := strings.Repeat(" ", 6+2*h.Depth)
 		at := h.At()
@@ -52,9 +56,6 @@ func printHops(b *strings.Builder, hops []collect.Hop) {
 		if h.Note != "" {
 			report.Wrap(b, rest+"→ ", rest+"  ", h.Note)
 		}
-	}
-	if len(hops) > 0 {
-		b.WriteString("\n")
 	}
 }
 
@@ -75,10 +76,13 @@ func printEnd(b *strings.Builder, t collect.Trace) {
 		printAnswer(b, "source address changed: ", t.Masqueraded)
 		b.WriteString("\n")
 	}
-	if t.Selection != "" {
-		fmt.Fprintf(b, "of new connections, %s:\n", t.Selection)
-	} else {
+	switch t.Selection {
+	case "":
 		b.WriteString("of new connections:\n")
+	case collect.SelectSourceHash, collect.SelectMaglev:
+		fmt.Fprintf(b, "of new connections, %s, so that a client has one of them:\n", t.Selection)
+	default:
+		fmt.Fprintf(b, "of new connections, %s:\n", t.Selection)
 	}
 	width := 0
 	for _, backend := range t.Backends {
@@ -111,8 +115,10 @@ func printAnswer(b *strings.Builder, question string, a collect.Answer) {
 	if a.Reason != "" {
 		text += ", " + a.Reason
 	}
-	if a.By != nil {
-		text += ": " + a.By.At()
+	if a.By == nil {
+		report.Wrap(b, question, "  ", text)
+		return
 	}
-	report.Wrap(b, question, "  ", text)
+	report.Wrap(b, question, "  ", text+": "+a.By.At())
+	report.Wrap(b, "  ", "  ", shorten(a.By.Line.Text))
 }

@@ -1,8 +1,8 @@
 package trace_test
 
 import (
+	"io"
 	"io/fs"
-	"math"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -10,9 +10,15 @@ import (
 	"strings"
 	"testing"
 
+	"service-dataplane/internal/check"
 	"service-dataplane/internal/evidence"
+	"service-dataplane/internal/host"
+	"service-dataplane/internal/lab"
+	"service-dataplane/internal/progress"
 	"service-dataplane/internal/results"
+	"service-dataplane/internal/spec"
 	"service-dataplane/internal/trace"
+	"service-dataplane/internal/tracetest"
 	"service-dataplane/pkg/collect"
 	"service-dataplane/pkg/collect/calico"
 	"service-dataplane/pkg/collect/cilium"
@@ -38,6 +44,47 @@ func TestEveryFrontend(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestEveryFrontendRecordedOfCalico is TestEveryFrontend for what was recorded of
+// Calico on a cluster that this runner did not make.
+func TestEveryFrontendRecordedOfCalico(t *testing.T) {
+	raw, e := decode(t, importCalico(t))
+	if n := everyFrontend(t, raw, e); n < 30 {
+		t.Errorf("only %d connections were compared", n)
+	}
+}
+
+// importCalico makes a result of it.
+func importCalico(t *testing.T) string {
+	t.Helper()
+	const file = "../lab/testdata/import/calico-ebpf-recorded.yaml"
+	lock, err := spec.LoadLock("../../charts/lock.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	scenarios, err := spec.LoadScenarios("../../scenarios/calico-ebpf.yaml", spec.Known{Features: host.Known(), Charts: lock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	experiment, err := spec.LoadExperiment("../../experiments/service-path.yaml", check.IDs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded := os.DirFS(strings.TrimSuffix(file, ".yaml"))
+	wanted, err := spec.LoadImport(file, spec.ImportKnown{
+		Scenarios: []string{scenarios[0].Metadata.Name}, Experiments: []string{experiment.Metadata.Name}, Recorded: recorded,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcome, err := lab.Import(lab.ImportOptions{
+		File: file, Map: wanted, Recorded: recorded, Scenario: scenarios[0], Experiment: experiment, ResultsDir: t.TempDir(),
+	}, progress.New(io.Discard, false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outcome.Dir
 }
 
 func decode(t *testing.T, dir string) (fs.FS, collect.Evidence) {
@@ -72,7 +119,7 @@ func everyFrontend(t *testing.T, raw fs.FS, e collect.Evidence) (compared int) {
 						t.Errorf("%+v: %v", r, err)
 						continue
 					}
-					compare(t, r, got.Trace, f, node, replaces(e, node.Role))
+					compare(t, r, got.Trace, f, replaces(e, node.Role))
 					compared++
 				}
 			}
@@ -120,53 +167,16 @@ func replaces(e collect.Evidence, role string) bool {
 }
 
 // compare wants the trace to end where the table says, and to mark whom it says.
-func compare(t *testing.T, r trace.Request, got collect.Trace, f collect.Frontend, node collect.Node, replaced bool) {
+func compare(t *testing.T, r trace.Request, got collect.Trace, f collect.Frontend, replaced bool) {
 	t.Helper()
-	sum := collect.Share{}
-	shares := map[netip.AddrPort]float64{}
-	for _, b := range got.Backends {
-		sum = sum.Plus(b.Probability)
-		shares[b.Backend] += b.Probability.Float()
-	}
-	for _, e := range got.Endings {
-		sum = sum.Plus(e.Probability)
-	}
-	if sum.Compare(collect.Whole()) != 0 {
-		t.Errorf("%+v: probabilities add up to %s", r, sum)
-	}
 	if fate := withoutBackend(got.Packet, got.Encoding, f, replaced); fate != "" {
 		if len(got.Endings) != 1 || got.Endings[0].Fate != fate || got.Endings[0].Probability.Compare(collect.Whole()) != 0 {
 			t.Errorf("%+v: backends %v, endings %v, want all %s", r, got.Backends, got.Endings, fate)
 		}
 		return
 	}
-	active := slices.DeleteFunc(slices.Clone(f.Backends), func(b collect.Backend) bool { return b.State != collect.Active })
-	total := 0
-	for _, b := range active {
-		total += b.Weight
-	}
-	for _, b := range active {
-		want := b.Probability
-		if total > 0 {
-			want = float64(b.Weight) / float64(total)
-		}
-		if at := netip.AddrPortFrom(b.Address, b.Port); math.Abs(shares[at]-want) > 1e-9 {
-			t.Errorf("%+v: %s gets %v of the connections, the table says %v", r, at, shares[at], want)
-		}
-	}
-	if len(shares) != len(active) {
-		t.Errorf("%+v: %d backends, the table has %d", r, len(shares), len(active))
-	}
-	marks := map[collect.Masquerade]collect.Decision{collect.MasqueradeAlways: collect.Yes, collect.MasqueradeNever: collect.No}
-	want, decided := marks[f.Masquerade]
-	if f.Masquerade == collect.MasqueradeOffCluster {
-		want, decided = collect.Yes, true
-		if got.Packet.Origin == collect.FromPod {
-			want = collect.No
-		}
-	}
-	if decided && got.Marked.Decision != want {
-		t.Errorf("%+v: marked: %s, the table says %s", r, got.Marked.Decision, f.Masquerade)
+	for _, difference := range tracetest.Compare(got, f) {
+		t.Errorf("%s: %s", r.Node, difference)
 	}
 }
 

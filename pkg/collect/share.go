@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"math"
 	"math/big"
 )
 
@@ -69,21 +70,19 @@ const ofStatistic = 1 << 31
 
 // StatisticShare is what iptables' "-m statistic --mode random --probability p"
 // takes; false where p is none. The kernel keeps p as a multiple of 2^-31
-// (libxt_statistic.c), so 1/3 comes back as 0.33333333349: that multiple is
-// called 1/n where 1/n itself is kept as the same one.
+// (libxt_statistic.c), and kube-proxy writes 1/n with ten digits, so that one third
+// comes back as 0.33333333349: a multiple next to 1/n is called 1/n.
 func StatisticShare(p float64) (Share, bool) {
 	if !(p >= 0 && p <= 1) {
 		return Share{}, false
 	}
-	kept := round(p * ofStatistic)
+	kept := int64(math.Round(p * ofStatistic))
 	if kept == 0 {
 		return Share{}, true
 	}
-	n := round(ofStatistic / float64(kept))
-	if round(ofStatistic/float64(n)) == kept {
+	n := int64(math.Round(ofStatistic / float64(kept)))
+	if off := kept*n - ofStatistic; -n < off && off < n {
 		return Part(1, n), true
 	}
 	return Part(kept, ofStatistic), true
 }
-
-func round(f float64) int64 { return int64(f + 0.5) }

@@ -111,8 +111,12 @@ const (
 )
 
 // Finish gives each backend and ending once, in order, and answers for all
-// backends what was answered for each.
+// backends what was answered for each. It leaves a trace that Stopped as it is.
 func (t *Trace) Finish() {
+	if t.Stopped != nil {
+		t.Selection = ""
+		return
+	}
 	slices.SortStableFunc(t.Backends, func(a, b TracedBackend) int {
 		return cmp.Or(a.Backend.Compare(b.Backend), cmp.Compare(a.Masqueraded.Decision, b.Masqueraded.Decision))
 	})

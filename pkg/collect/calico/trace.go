@@ -38,9 +38,7 @@ func Trace(raw Raw, cgroup []byte, p collect.Packet) (collect.Trace, error) {
 		t.Backends[i].Marked = collect.Answer{Decision: collect.No, Reason: "the programs mark no packet for masquerade"}
 		t.Backends[i].Masqueraded = w.source()
 	}
-	if t.Stopped == nil {
-		t.Finish()
-	}
+	t.Finish()
 	return t, err
 }
 
@@ -75,12 +73,12 @@ func connectProgram(cgroup []byte, p collect.Packet) (*Program, error) {
 
 // source says what becomes of the source address.
 func (w walker) source() collect.Answer {
-	const backend = "not by the Service: what the node does with a packet of the client to the backend itself decides"
+	const backend = "what the node does with packets from the client to the backend is not in the maps"
 	if w.connect == nil {
 		return collect.Answer{Decision: collect.Depends, Reason: backend}
 	}
 	at := w.program()
-	return collect.Answer{Decision: collect.Depends, Reason: "connect() dials the backend, so no packet carries the Service's address; " + backend, By: &at}
+	return collect.Answer{Decision: collect.Depends, Reason: "the socket is connected to the backend itself; " + backend, By: &at}
 }
 
 // program is the program at connect(), to be quoted.

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"service-dataplane/internal/tracetest"
 	"service-dataplane/pkg/collect"
 	"service-dataplane/pkg/collect/calico"
-	"service-dataplane/pkg/collect/internal/tracetest"
 )
 
 // attached is a program that translates TCP at connect().

@@ -37,9 +37,7 @@ func Trace(raw Raw, p collect.Packet) (collect.Trace, error) {
 		t.Backends[i].Marked = collect.Answer{Decision: collect.No, Reason: "the programs mark no packet for masquerade"}
 		t.Backends[i].Masqueraded = w.source(how)
 	}
-	if t.Stopped == nil {
-		t.Finish()
-	}
+	t.Finish()
 	return t, err
 }
 
@@ -82,11 +80,11 @@ func (w *walker) path(p collect.Packet) path {
 
 // source says what becomes of the source address.
 func (w *walker) source(how path) collect.Answer {
-	const backend = "not by the Service: what the node does with a packet of the client to the backend itself decides"
+	const backend = "what the node does with packets from the client to the backend is not in the maps"
 	switch how.place {
 	case atConnect:
 		at := w.quoteStatus("kube-proxy-replacement", "features", "socketLB", "enabled")
-		return collect.Answer{Decision: collect.Depends, Reason: "connect() dials the backend, so no packet carries the Service's address; " + backend, By: &at}
+		return collect.Answer{Decision: collect.Depends, Reason: "the socket is connected to the backend itself; " + backend, By: &at}
 	case atPod:
 		return collect.Answer{Decision: collect.Depends, Reason: backend}
 	}

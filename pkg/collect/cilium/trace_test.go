@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"service-dataplane/internal/tracetest"
 	"service-dataplane/pkg/collect"
 	"service-dataplane/pkg/collect/cilium"
-	"service-dataplane/pkg/collect/internal/tracetest"
 )
 
 func readMaps(t testing.TB, dir string) cilium.Raw {

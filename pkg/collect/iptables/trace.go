@@ -2,6 +2,7 @@ package iptables
 
 import (
 	"fmt"
+	"sync"
 
 	"service-dataplane/pkg/collect"
 	"service-dataplane/pkg/collect/internal/walk"
@@ -103,19 +104,20 @@ func (w *walker) read(file string, raw []byte) (Rules, int, error) {
 		n++
 		t, line := tables[r.table], r.line
 		c := t.Chains[r.chain]
+		parse := sync.OnceValues(func() (sentence, error) { return parseSentence(line.Text, w.known) })
 		c.Rules = append(c.Rules, walk.Rule{Line: line, Meet: func(s walk.State) (walk.Effect, error) {
-			return w.meet(t, line.Text, s)
+			r, err := parse()
+			if err != nil {
+				return walk.Effect{}, err
+			}
+			return w.meet(t, r, s)
 		}})
 	})
 	return Rules{tables}, n, err
 }
 
 // meet is what a rule does to a packet.
-func (w *walker) meet(t *walk.Table, text string, s walk.State) (walk.Effect, error) {
-	r, err := parseSentence(text, w.known)
-	if err != nil {
-		return walk.Effect{}, err
-	}
+func (w *walker) meet(t *walk.Table, r sentence, s walk.State) (walk.Effect, error) {
 	m, err := w.match(s, r.clauses)
 	switch {
 	case err != nil || m.answer == fails:

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"service-dataplane/internal/tracetest"
 	"service-dataplane/pkg/collect"
-	"service-dataplane/pkg/collect/internal/tracetest"
 	"service-dataplane/pkg/collect/iptables"
 )
 

@@ -1,4 +1,5 @@
-// Package tracetest compares traces with service tables of the same bytes.
+// Package tracetest compares traces with service tables of the same bytes, for the
+// tests of those that make them.
 package tracetest
 
 import (
