@@ -18,9 +18,18 @@ type walker struct {
 	connect *Program
 }
 
+// forwarded says that another node has sent a packet on through its tunnel: how else
+// would one from outside get here that is for that node.
+func forwarded(p collect.Packet) bool {
+	to := p.Destination.Addr()
+	return p.Origin == collect.FromOutside && p.IsNode(to) && !p.IsLocal(to)
+}
+
 // place is where the connection meets the maps.
 func (w walker) place(p collect.Packet) string {
 	switch {
+	case forwarded(p):
+		return "the tunnel from the node that was dialled"
 	case w.connect != nil:
 		return "connect()"
 	case p.Origin == collect.FromPod:
@@ -104,11 +113,12 @@ func (w walker) slots(m *walk.Machine, s walk.State, r row, n int64, frontend co
 }
 
 // localOnly says why only the backends of this node serve a connection; "" where
-// all do. What comes from a node or a pod has the internal policy. A packet that
-// another node sent on through its tunnel is not one of those that are walked.
+// all do. What comes from a node or a pod has the internal policy.
 func (w walker) localOnly(r row, p collect.Packet) string {
 	inside := p.Origin != collect.FromOutside || p.IsNode(p.Source) || slices.Contains(p.Pods, p.Source)
 	switch {
+	case forwarded(p):
+		return "of this node, to which that node has sent it"
 	case inside && r.has(flagInternalLocal):
 		return "internal traffic policy Local, of this node"
 	case !inside && r.has(flagExternalLocal):
@@ -118,11 +128,11 @@ func (w walker) localOnly(r row, p collect.Packet) string {
 }
 
 // frontend finds the row of a destination, then that of any node's address: for
-// what begins on the node and goes to a node.
+// what begins on the node and goes to a node, and for what a node has sent on.
 func (w walker) frontend(p collect.Packet) (*row, error) {
 	at := address{p.Destination.Addr(), p.Destination.Port(), p.Protocol}
 	r, err := w.longest(at, p)
-	if r != nil || err != nil || p.Origin == collect.FromOutside || !p.IsNode(at.addr) {
+	if r != nil || err != nil || !p.IsNode(at.addr) || p.Origin == collect.FromOutside && !forwarded(p) {
 		return r, err
 	}
 	at.addr = wildcard(at.addr)

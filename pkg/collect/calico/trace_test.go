@@ -31,6 +31,7 @@ func readMaps(t testing.TB, dir string) calico.Raw {
 func packet(origin collect.Origin, from, to, protocol string) collect.Packet {
 	return collect.Packet{
 		Origin: origin, Source: netip.MustParseAddr(from), Destination: netip.MustParseAddrPort(to), Protocol: protocol,
+		Local: []netip.Addr{netip.MustParseAddr("172.18.0.6")},
 		Nodes: []netip.Addr{netip.MustParseAddr("172.18.0.6"), netip.MustParseAddr("172.18.0.7")},
 	}
 }
@@ -88,7 +89,7 @@ func TestTrace(t *testing.T) {
 	}{
 		{"cluster IP", packet(collect.FromPod, pod, "10.96.0.21:80", "TCP"), "1/2 10.244.95.133:8080, 1/2 10.244.146.67:8080"},
 		{"another node's port", packet(collect.FromPod, pod, "172.18.0.7:30081", "TCP"), "1/2 10.244.95.133:8080, 1/2 10.244.146.67:8080"},
-		{"another node's port, from outside", packet(collect.FromOutside, outside, "172.18.0.7:30081", "TCP"), "1 untranslated"},
+		{"another node's port, sent on by that node", packet(collect.FromOutside, outside, "172.18.0.7:30081", "TCP"), "1 10.244.95.133:8080"},
 		{"a port of no node", packet(collect.FromPod, pod, "192.0.2.1:30081", "TCP"), "1 untranslated"},
 		{"internal policy", packet(collect.FromPod, pod, "10.96.0.22:80", "TCP"), "1 10.244.95.133:8080"},
 		{"internal policy, from outside", packet(collect.FromOutside, outside, "172.18.0.6:30082", "TCP"), "1/2 10.244.95.133:8080, 1/2 10.244.146.67:8080"},
