@@ -142,39 +142,30 @@ func (w *walker) lookup(m *walk.Machine, s walk.State, how path) ([]walk.State, 
 	}
 	hop.Probability, hop.Note = s.Share, "looked up at "+how.place
 	if k.wildcard() {
-		hop.Note += ": not a port of this Service"
-		fate := collect.NoBackend
-		if how.place == atDevice {
-			fate = collect.Dropped
-		}
-		return nil, ended(m, s, fate, hop)
+		return nil, unknownPort(m, s, how, hop)
 	}
 	refusal, err := w.judge(k, frontend, how, s.Packet)
 	if err != nil {
-		return nil, stopAt(err, hop)
+		return nil, walk.StopAt(hop, "%v", err)
 	}
 	if slices.Contains(frontend.flags, flagAffinity) {
 		hop.Note += "; session affinity: a new client has no backend yet, one that has keeps it"
 	}
 	if refusal != "" {
-		hop.Note += ": " + refusal
-		return nil, ended(m, s, collect.Dropped, hop)
+		return nil, ended(m, s, collect.Dropped, hop, refusal)
 	}
 	n, counted, err := w.count(k, hop)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case n.active == 0 && how.place == atConnect:
+		return nil, ended(m, s, collect.Rejected, hop, "no backend, connect() fails with EHOSTUNREACH")
+	case n.active == 0:
+		return nil, ended(m, s, collect.NoBackend, hop, "service-no-backend-response decides what the client is told")
 	}
-	if n.active == 0 {
-		hop.Note += ": no backend"
-		fate := collect.NoBackend
-		if how.place == atConnect {
-			fate, hop.Note = collect.Rejected, hop.Note+", connect() fails with EHOSTUNREACH"
-		}
-		return nil, ended(m, s, fate, hop)
-	}
-	var ok bool
 	w.selection = collect.SelectRandom
 	if !how.inside {
+		var ok bool
 		if w.selection, ok = selection(k.address, collect.FrontendKind(frontend.flags[0]), frontend.flags, w.status.Algorithm, n); !ok {
 			return nil, walk.StopAt(hop, "algorithm %d is not known", n.algorithm())
 		}
@@ -186,10 +177,18 @@ func (w *walker) lookup(m *walk.Machine, s walk.State, how path) ([]walk.State, 
 	return w.slots(m, s, k, frontend, n)
 }
 
-func ended(m *walk.Machine, s walk.State, fate collect.Fate, hop collect.Hop) error {
+// unknownPort is what the row of a Service address for its unknown ports does.
+func unknownPort(m *walk.Machine, s walk.State, how path, hop collect.Hop) error {
+	fate := collect.NoBackend
+	if how.place == atDevice {
+		fate = collect.Dropped
+	}
+	return ended(m, s, fate, hop, "not a port of this Service")
+}
+
+func ended(m *walk.Machine, s walk.State, fate collect.Fate, hop collect.Hop, why string) error {
+	hop.Note += ": " + why
 	m.Hops = append(m.Hops, hop)
 	m.Endings = append(m.Endings, collect.Ending{Probability: s.Share, Fate: fate, By: hop})
 	return nil
 }
-
-func stopAt(reason error, hop collect.Hop) error { return walk.StopAt(hop, "%v", reason) }

@@ -2,6 +2,7 @@ package iptables_test
 
 import (
 	"bytes"
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -184,6 +185,27 @@ func TestTraceErrors(t *testing.T) {
 	both.Legacy = both.NFT
 	if _, err := iptables.Trace(both, fromPod()); err == nil || !strings.Contains(err.Error(), "both hold rules") {
 		t.Errorf("rules in both variants: %v", err)
+	}
+}
+
+// TestTraceEnds: rules that meet each other ever more often end the walk.
+func TestTraceEnds(t *testing.T) {
+	var chains, rules []string
+	for i := range 30 {
+		chains = append(chains, fmt.Sprintf(":D-%d - [0:0]", i))
+		rules = append(rules, fmt.Sprintf("-A D-%d -j D-%d\n-A D-%d -j D-%d", i, i+1, i, i+1))
+	}
+	raw := dump("-A KUBE-SVC-A -j D-0")
+	raw.NFT = bytes.Replace(raw.NFT, []byte("-A PREROUTING"), []byte(strings.Join(append(chains, ":D-30 - [0:0]"), "\n")+"\n-A PREROUTING"), 1)
+	raw.NFT = bytes.Replace(raw.NFT, []byte("COMMIT"), []byte(strings.Join(rules, "\n")+"\nCOMMIT"), 1)
+	trace, err := iptables.Trace(raw, fromPod())
+	if err != nil || trace.Stopped == nil || !strings.Contains(trace.Stopped.Note, "does not end") {
+		t.Errorf("chains that double: stopped at %v, %v", trace.Stopped, err)
+	}
+	unknown := strings.Repeat("-A KUBE-SVC-A -i cni0 -m odd -j RETURN\n", 20)
+	trace, err = iptables.Trace(dump(unknown+"-A KUBE-SVC-A -j KUBE-SEP-1"), fromPod())
+	if err != nil || trace.Stopped == nil {
+		t.Errorf("twenty rules that ask what is not known: %s, %v", shares(trace), err)
 	}
 }
 

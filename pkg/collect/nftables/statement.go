@@ -96,10 +96,9 @@ func (s *sentence) word(word string) bool {
 	return ok
 }
 
-// expression reads the next expression. What begins like one of several is tried
-// in the order of their length.
+// expression reads the next expression: a look-up first, which begins like a match.
 func (s *sentence) expression() error {
-	for _, read := range []func() (bool, error){s.lookup, s.address, s.header, s.mark, s.verdict} {
+	for _, read := range []func() (bool, error){s.lookup, s.address, s.protocol, s.connection, s.local, s.device, s.counter, s.mark, s.verdict} {
 		if understood, err := read(); understood || err != nil {
 			return err
 		}
@@ -171,25 +170,40 @@ func contains(what string, address netip.Addr) (bool, error) {
 	return p.Contains(address), nil
 }
 
-// header reads the other matches.
-func (s *sentence) header() (bool, error) {
-	if at, ok := s.take("meta l4proto *"); ok && at[0] != "." {
-		name := protocol(at[0])
-		if name == "" {
-			return false, walk.Stopf("protocol %q is not known", at[0])
-		}
-		s.hold(name == s.state.Packet.Protocol)
-		return true, nil
+// protocol reads a match on the protocol.
+func (s *sentence) protocol() (bool, error) {
+	if len(s.words) > 2 && s.words[2] == "." {
+		return false, nil // of a look-up
 	}
-	if at, ok := s.take("ct state *"); ok {
-		holds := at[0] == "new"
-		for s.word(",") {
-			more, _ := s.take("*")
-			holds = holds || len(more) == 1 && more[0] == "new"
-		}
-		s.hold(holds)
-		return true, nil
+	at, ok := s.take("meta l4proto *")
+	if !ok {
+		return false, nil
 	}
+	name := protocol(at[0])
+	if name == "" {
+		return false, walk.Stopf("protocol %q is not known", at[0])
+	}
+	s.hold(name == s.state.Packet.Protocol)
+	return true, nil
+}
+
+// connection reads a match on the state of the connection, which is new.
+func (s *sentence) connection() (bool, error) {
+	at, ok := s.take("ct state *")
+	if !ok {
+		return false, nil
+	}
+	in := at[0] == "new"
+	for s.word(",") {
+		more, _ := s.take("*")
+		in = in || len(more) == 1 && more[0] == "new"
+	}
+	s.hold(in)
+	return true, nil
+}
+
+// local reads a match on an address being one of the node.
+func (s *sentence) local() (bool, error) {
 	if _, ok := s.take("fib daddr type local"); ok {
 		s.hold(s.state.Packet.IsLocal(s.state.Destination.Addr()))
 		return true, nil
@@ -198,19 +212,32 @@ func (s *sentence) header() (bool, error) {
 		s.hold(s.state.Packet.IsLocal(s.state.Packet.Source))
 		return true, nil
 	}
+	return false, nil
+}
+
+// device reads a match on an interface, which no listing tells.
+func (s *sentence) device() (bool, error) {
 	for _, name := range []string{"iifname", "oifname"} {
-		if _, ok := s.take(name); ok {
-			not := map[bool]string{true: " !="}[s.word("!=")]
-			value, ok := s.take("*")
-			if !ok {
-				return false, nil
-			}
-			s.ask(name + not + " " + value[0])
-			return true, nil
+		if !s.word(name) {
+			continue
 		}
+		what := name
+		if s.word("!=") {
+			what += " !="
+		}
+		value, ok := s.take("*")
+		if ok {
+			s.ask(what + " " + value[0])
+		}
+		return ok, nil
 	}
-	_, counts := s.take("counter packets * bytes *")
-	return counts, nil
+	return false, nil
+}
+
+// counter reads what only counts.
+func (s *sentence) counter() (bool, error) {
+	_, ok := s.take("counter packets * bytes *")
+	return ok, nil
 }
 
 // mark reads what asks for the packet's mark and what sets it.

@@ -10,7 +10,7 @@ import (
 
 // maxSteps bounds the rules that one walk meets. A node of 45,000 Services has
 // some 50,000 rules in a row.
-const maxSteps = 1 << 20
+const maxSteps = 1 << 17
 
 // Machine takes packets through hooks and keeps what happens.
 type Machine struct {
@@ -154,32 +154,32 @@ func (m *Machine) rule(s State, at place, r Rule) (on, back []State, err error) 
 			return nil, nil, err
 		}
 	}
-	hop.Note = effect.Note
 	if len(effect.Branches) == 0 {
-		if effect.Note != "" {
+		if hop.Note = effect.Note; hop.Note != "" {
 			m.show(hop, effect.Quotes)
 		}
 		return []State{s}, nil, nil
 	}
-	left := s
-	for i, b := range effect.Branches {
+	return m.spread(s, at, hop, effect)
+}
+
+// spread sends parts of a state along the branches of a rule; what they leave over
+// meets the next one.
+func (m *Machine) spread(s State, at place, hop collect.Hop, effect Effect) (on, back []State, err error) {
+	left, quotes := s, effect.Quotes
+	for _, b := range effect.Branches {
 		part := s
 		if part.Share = s.Share.Times(b.Part); part.Share.None() {
 			continue
 		}
 		part.Mark = s.Mark&^b.Clear ^ b.Flip
 		left.Share = left.Share.Minus(part.Share)
-		hop.Probability = part.Share
-		hop.Note = cmp.Or(b.Note, effect.Note)
-		quotes := effect.Quotes
-		if i > 0 {
-			quotes = nil
-		}
+		hop.Probability, hop.Note = part.Share, cmp.Or(b.Note, effect.Note)
 		stays, leaves, err := m.branch(part, b, at, hop, quotes, s.Mark)
 		if err != nil {
 			return nil, nil, err
 		}
-		on, back = append(on, stays...), append(back, leaves...)
+		on, back, quotes = append(on, stays...), append(back, leaves...), nil
 	}
 	if !left.Share.None() {
 		on = append(on, left)
