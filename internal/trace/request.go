@@ -95,7 +95,7 @@ func origin(from string, node collect.Node, e collect.Evidence) (netip.Addr, col
 			return address, collect.FromOutside, "node " + n.Role, nil
 		}
 	}
-	return address, collect.FromOutside, "outside of the cluster", nil
+	return address, collect.FromOutside, "neither a pod nor a node of the evidence", nil
 }
 
 func names(pods []collect.Pod) string {

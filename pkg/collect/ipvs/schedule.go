@@ -9,38 +9,33 @@ import (
 	"service-dataplane/pkg/collect/internal/walk"
 )
 
-// find finds the virtual service of a packet, as ip_vs_service_find does: first by
-// the packet's mark, then by its address and port. The hop says why it cannot be
-// told.
-func (w walker) find(s walk.State) (*VirtualService, *collect.Hop) {
-	var found *VirtualService
+// find finds the virtual service of a packet, as ip_vs_service_find does: by the
+// packet's mark, by its address and port, by its address alone. The hop says why it
+// is not followed.
+func (w walker) find(s walk.State) (found *VirtualService, stop *collect.Hop) {
 	for i, v := range w.services {
-		stop := ""
+		here := v.Protocol == s.Packet.Protocol && v.Address.Addr() == s.Destination.Addr()
 		switch {
 		case v.Protocol == FirewallMark && s.Mark != 0 && v.mark() == s.Mark:
-			stop = "the virtual service of the packet's mark comes first, and is not one of kube-proxy's"
-		case v.Protocol != s.Packet.Protocol || v.Address.Addr() != s.Destination.Addr():
-		case v.Address.Port() == 0:
-			stop = "a virtual service of every port"
-		case v.Address.Port() == s.Destination.Port():
-			found = &w.services[i]
-		}
-		if stop != "" {
-			hop := row("ip_vs", v.Line, stop)
+			hop := row("ip_vs", v.Line, "the virtual service of the packet's mark comes first, and is not one of kube-proxy's")
 			return nil, &hop
+		case here && v.Address.Port() == s.Destination.Port():
+			found = &w.services[i]
+		case here && v.Address.Port() == 0:
+			hop := row("ip_vs", v.Line, "a virtual service of every port, which is not one of kube-proxy's")
+			stop = &hop
 		}
 	}
-	return found, nil
+	if found != nil {
+		return found, nil
+	}
+	return nil, stop
 }
 
 // mark is that of a firewall mark's virtual service.
 func (v VirtualService) mark() uint32 {
 	mark, _ := strconv.ParseUint(v.Hex, 16, 32) // Services has parsed it
 	return uint32(mark)
-}
-
-func row(where string, line collect.Line, note string) collect.Hop {
-	return collect.Hop{Where: where, File: ServicesFile, Line: line, Note: note}
 }
 
 // schedule sends a packet to the real servers of its virtual service; one that has
@@ -122,4 +117,8 @@ func scheduling(name string) (weigh func(RealServer) int, how string, ok bool) {
 		return byWeight, "one real server for a source address, by Maglev's hash; which one is not calculated", true
 	}
 	return nil, "", false
+}
+
+func row(where string, line collect.Line, note string) collect.Hop {
+	return collect.Hop{Where: where, File: ServicesFile, Line: line, Note: note}
 }

@@ -3,6 +3,7 @@ package nftables
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -193,12 +194,17 @@ func (s *sentence) connection() (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	in := at[0] == "new"
+	states := at
 	for s.word(",") {
 		more, _ := s.take("*")
-		in = in || len(more) == 1 && more[0] == "new"
+		states = append(states, more...)
 	}
-	s.hold(in)
+	for _, state := range states {
+		if !slices.Contains([]string{"new", "established", "related", "invalid", "untracked"}, state) {
+			return false, walk.Stopf("ct state %s is not understood", state)
+		}
+	}
+	s.hold(slices.Contains(states, "new"))
 	return true, nil
 }
 

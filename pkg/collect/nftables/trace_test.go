@@ -187,6 +187,7 @@ func TestTraceStops(t *testing.T) {
 		{"mark", "meta mark set meta mark | 0x00004000", "meta mark set 0x4000", ""},
 		{"table", "table ip kube-proxy {\n", "table ip kube-proxy {\n\tflags dormant\n", "nft.txt:2"},
 		{"priority", "priority dstnat", "priority early", "nft.txt:7"},
+		{"state", "\t\tjump services", "\t\tct state != established drop\n\t\tjump services", "nft.txt:9"},
 		{"interface", "numgen", "iifname \"eth0\" goto endpoint-1\n\t\tnumgen", "nft.txt:21"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -77,9 +77,3 @@ const (
 	Translate
 	Masquerade
 )
-
-// All is the effect of a rule that does one thing with every packet.
-func All(b Branch) Effect {
-	b.Part = collect.Whole()
-	return Effect{Branches: []Branch{b}}
-}
