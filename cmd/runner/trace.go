@@ -3,11 +3,11 @@ package main
 import (
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"service-dataplane/internal/lab"
+	"service-dataplane/internal/report"
 	"service-dataplane/internal/results"
 	"service-dataplane/internal/trace"
 )
@@ -35,7 +35,7 @@ line, with exit code 4.`,
 			if err != nil {
 				return err
 			}
-			result, err := trace.Run(os.DirFS(filepath.Join(args[0], results.RawDir)), run, request)
+			walk, err := lab.Trace(args[0], run, request)
 			var stopped *trace.Stopped
 			var usage *trace.UsageError
 			switch {
@@ -44,7 +44,7 @@ line, with exit code 4.`,
 			case err != nil && !errors.As(err, &stopped):
 				return &exitError{code: exitIncomplete, err: err}
 			}
-			if printErr := s.print(cmd.OutOrStdout(), result, func(w io.Writer) { trace.Print(w, result) }); printErr != nil {
+			if printErr := s.print(cmd.OutOrStdout(), walk, func(w io.Writer) { report.Walk(w, walk) }); printErr != nil {
 				return printErr
 			}
 			if stopped != nil {

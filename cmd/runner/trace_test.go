@@ -11,7 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"service-dataplane/internal/results"
-	"service-dataplane/internal/trace"
+	"service-dataplane/pkg/collect"
 )
 
 // TestTrace is `runner trace` on a copy of a committed result.
@@ -47,7 +47,7 @@ func TestTrace(t *testing.T) {
 	}
 	for form, decode := range map[string]func([]byte, any) error{"json": json.Unmarshal, "yaml": yaml.Unmarshal} {
 		out, code := walk("--to", node+":30081", "--output", form)
-		var r trace.Result
+		var r collect.Walk
 		if err := decode([]byte(out), &r); err != nil || code != exitPassed {
 			t.Fatalf("%s: exit code %d, %v", form, code, err)
 		}

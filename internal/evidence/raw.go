@@ -80,6 +80,9 @@ func Decode(raw fs.FS, scenario spec.Scenario, experiment spec.Experiment) (coll
 	for _, role := range spec.Roles {
 		e.Kernel = append(e.Kernel, s.kernel(role, e.Objects.Service))
 	}
+	for i := range e.Traffic {
+		s.walk(e, &e.Traffic[i])
+	}
 	e.Problems = s.problems
 	return e, nil
 }
@@ -141,8 +144,8 @@ func nodeOf(file string) string {
 	return node
 }
 
-// Outputs are what the commands of a run printed, for readers of raw files that
-// make no evidence of them.
+// Outputs are what the commands of a run printed, for those who read a node's files
+// beyond what evidence is made of.
 type Outputs struct{ source *source }
 
 // OpenOutputs reads the index of a raw directory.

@@ -48,12 +48,13 @@ func TestTrackedConnections(t *testing.T) {
 }
 
 // goes says whether a connection that was tracked went one of the ways of a trace.
+// Cilium's record of it does not say what became of the source.
 func goes(t collect.Trace, tracked collect.Translation) bool {
 	if !tracked.Backend.IsValid() {
 		return len(t.Backends) == 0
 	}
 	return slices.ContainsFunc(t.Backends, func(b collect.TracedBackend) bool {
 		masqueraded := map[bool]collect.Decision{true: collect.Yes, false: collect.No}[tracked.Masqueraded]
-		return b.Backend == tracked.Backend && (b.Masqueraded.Decision == masqueraded || b.Masqueraded.Decision == collect.Depends)
+		return b.Backend == tracked.Backend && (tracked.Tracker == collect.TrackedByCilium || b.Masqueraded.Decision == masqueraded || b.Masqueraded.Decision == collect.Depends)
 	})
 }

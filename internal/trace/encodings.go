@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"service-dataplane/internal/evidence"
 	"service-dataplane/pkg/collect"
 	"service-dataplane/pkg/collect/calico"
 	"service-dataplane/pkg/collect/cilium"
@@ -18,14 +17,14 @@ import (
 
 // node reads the raw files of one node.
 type node struct {
-	evidence.Outputs
-	role string
-	err  error
+	files Files
+	role  string
+	err   error
 }
 
 // file is what a command printed on the node; an error is kept.
 func (n *node) file(name string) []byte {
-	raw, err := n.Of(path.Join(n.role, name))
+	raw, err := n.files.Of(path.Join(n.role, name))
 	n.err = errors.Join(n.err, err)
 	return raw
 }

@@ -2,7 +2,6 @@ package trace_test
 
 import (
 	"io"
-	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -87,7 +86,7 @@ func importCalico(t *testing.T) string {
 	return outcome.Dir
 }
 
-func decode(t *testing.T, dir string) (fs.FS, collect.Evidence) {
+func decode(t *testing.T, dir string) (trace.Files, collect.Evidence) {
 	t.Helper()
 	run, err := results.ReadRun(dir)
 	if err != nil {
@@ -98,12 +97,16 @@ func decode(t *testing.T, dir string) (fs.FS, collect.Evidence) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return raw, e
+	files, err := evidence.OpenOutputs(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files, e
 }
 
 // everyFrontend compares all that the tables of the evidence hold and says how many
 // connections that were.
-func everyFrontend(t *testing.T, raw fs.FS, e collect.Evidence) (compared int) {
+func everyFrontend(t *testing.T, raw trace.Files, e collect.Evidence) (compared int) {
 	t.Helper()
 	for i, state := range e.Kernel {
 		node := e.Nodes[i]

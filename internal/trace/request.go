@@ -38,6 +38,9 @@ func (r Request) packet(e collect.Evidence) (p collect.Packet, client string, er
 	}
 	for _, pod := range e.Objects.Pods {
 		p.Pods = append(p.Pods, pod.Address)
+		if pod.Node == r.Node {
+			p.LocalPods = append(p.LocalPods, pod.Address)
+		}
 	}
 	p.Source, p.Origin, client, err = origin(r.From, node, e)
 	if err == nil && p.Source.Is4() != p.Destination.Addr().Is4() {

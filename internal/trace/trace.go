@@ -2,27 +2,11 @@ package trace
 
 import (
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 
-	"service-dataplane/internal/evidence"
-	"service-dataplane/internal/results"
 	"service-dataplane/pkg/collect"
 )
-
-// Result is the way of one connection.
-type Result struct {
-	Node string `json:"node" yaml:"node"`
-	// Client is who sends it.
-	Client string `json:"client" yaml:"client"`
-	// Passed are the encodings that it met before and that left it as it was.
-	Passed []collect.Trace `json:"passed,omitempty" yaml:"passed,omitempty"`
-	// Trace is the encoding that decides.
-	Trace collect.Trace `json:"trace" yaml:"trace"`
-	// Notes say what the trace of one node leaves open.
-	Notes []string `json:"notes,omitempty" yaml:"notes,omitempty"`
-}
 
 // Stopped is the error of a walk that met what it does not understand.
 type Stopped struct{ Hop collect.Hop }
@@ -34,33 +18,26 @@ func (s *Stopped) Error() string {
 // UsageError is about the request, not about the evidence.
 type UsageError struct{ error }
 
-// Run walks a connection through the raw files of a run. A walk that stops gives
-// what it walked, and a *Stopped; another error is about the request or about files
-// that cannot be read.
-func Run(raw fs.FS, run results.Run, r Request) (Result, error) {
-	e, err := evidence.Decode(raw, run.Scenario, run.Experiment)
-	if err != nil {
-		return Result{}, err
-	}
-	return Walk(raw, e, r)
+// Files are the raw files of a run: what a command printed, nothing where it found
+// nothing or never ran, an error where it failed.
+type Files interface {
+	Of(file string) ([]byte, error)
 }
 
-// Walk is Run for evidence that has been decoded.
-func Walk(raw fs.FS, e collect.Evidence, r Request) (Result, error) {
+// Walk walks a connection. A walk that stops gives what it walked, and a *Stopped;
+// another error is about the request or about files that cannot be read. Of the
+// evidence it needs the nodes and the pods.
+func Walk(files Files, e collect.Evidence, r Request) (collect.Walk, error) {
 	p, client, err := r.packet(e)
 	if err != nil {
-		return Result{}, &UsageError{err}
+		return collect.Walk{}, &UsageError{err}
 	}
-	outputs, err := evidence.OpenOutputs(raw)
-	if err != nil {
-		return Result{}, err
-	}
-	n := &node{Outputs: outputs, role: r.Node}
+	n := &node{files: files, role: r.Node}
 	ways, err := met(n, p, r.Encoding)
 	if err != nil {
-		return Result{}, err
+		return collect.Walk{}, err
 	}
-	result := Result{Node: r.Node, Client: client}
+	result := collect.Walk{Node: r.Node, Client: client}
 	for i, way := range ways {
 		t, err := way.trace(n, p)
 		if err != nil {
@@ -121,7 +98,7 @@ func locate(t *collect.Trace, role string, e collect.Evidence) {
 }
 
 // notes say where the way goes on.
-func notes(r Result, e collect.Evidence) []string {
+func notes(r collect.Walk, e collect.Evidence) []string {
 	var notes []string
 	p := r.Trace.Packet
 	for _, pod := range e.Objects.Pods {

@@ -2,12 +2,12 @@ package trace_test
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"service-dataplane/internal/evidence"
 	"service-dataplane/internal/results"
 	"service-dataplane/internal/trace"
 	"service-dataplane/pkg/collect"
@@ -16,7 +16,7 @@ import (
 // addresses of a result are those of its run.
 type addresses struct{ clusterIP, nodePort, otherNodePort string }
 
-func open(t *testing.T, scenario string) (fs.FS, collect.Evidence, addresses) {
+func open(t *testing.T, scenario string) (trace.Files, collect.Evidence, addresses) {
 	t.Helper()
 	raw, e := decode(t, filepath.Join("../../results/service-path", scenario))
 	at := addresses{clusterIP: e.Objects.Service.ClusterIP.String() + ":80"}
@@ -131,7 +131,11 @@ func TestStopped(t *testing.T) {
 	if err := os.WriteFile(file, dump, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	r, err := trace.Walk(os.DirFS(dir), e, trace.Request{Node: "worker2", From: "client", To: at.clusterIP})
+	files, err := evidence.OpenOutputs(os.DirFS(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := trace.Walk(files, e, trace.Request{Node: "worker2", From: "client", To: at.clusterIP})
 	var stopped *trace.Stopped
 	if !errors.As(err, &stopped) || r.Trace.Stopped == nil || len(r.Trace.Hops) < 3 || len(r.Trace.Backends) > 0 {
 		t.Fatalf("%v, %d hops, backends %v", err, len(r.Trace.Hops), r.Trace.Backends)

@@ -235,6 +235,11 @@ type EntryPoint struct {
 	Sent     int               `json:"sent"`
 	Attempts []traffic.Attempt `json:"attempts"`
 	File     string            `json:"file"`
+	// Walks are the ways through the kernel state of the entry node of what was
+	// dialled, one for each address and client: as a rule one.
+	Walks []Walk `json:"walks,omitempty"`
+	// NotWalked says why one of them is not there, or not whole.
+	NotWalked []Finding `json:"notWalked,omitempty"`
 }
 
 // NodeState is what one node's kernel holds.

@@ -34,8 +34,10 @@ type Packet struct {
 	Local []netip.Addr `json:"-" yaml:"-"`
 	// Nodes are the addresses of the cluster's nodes.
 	Nodes []netip.Addr `json:"-" yaml:"-"`
-	// Pods are the addresses of the cluster's pods.
-	Pods []netip.Addr `json:"-" yaml:"-"`
+	// Pods are the addresses of the cluster's pods, and LocalPods those of the pods
+	// on the node.
+	Pods      []netip.Addr `json:"-" yaml:"-"`
+	LocalPods []netip.Addr `json:"-" yaml:"-"`
 }
 
 // IsLocal says whether the kernel calls an address one of the node itself.

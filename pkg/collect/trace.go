@@ -33,6 +33,21 @@ type Trace struct {
 	Stopped *Hop `json:"stopped,omitempty" yaml:"stopped,omitempty"`
 }
 
+// Walk is the way of new connections through what a node's kernel holds, encoding
+// by encoding.
+type Walk struct {
+	// Node is the role of the one whose kernel it is.
+	Node string `json:"node" yaml:"node"`
+	// Client is who sends them, in words.
+	Client string `json:"client" yaml:"client"`
+	// Passed are the encodings that they meet first and that leave them as they are.
+	Passed []Trace `json:"passed,omitempty" yaml:"passed,omitempty"`
+	// Trace is the encoding that decides.
+	Trace Trace `json:"trace" yaml:"trace"`
+	// Notes say what the walk through one node leaves open.
+	Notes []string `json:"notes,omitempty" yaml:"notes,omitempty"`
+}
+
 // Hop is one rule, row or element on the way.
 type Hop struct {
 	Depth int `json:"depth" yaml:"depth"`

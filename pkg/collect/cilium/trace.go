@@ -2,6 +2,8 @@ package cilium
 
 import (
 	"fmt"
+	"net/netip"
+	"slices"
 	"strconv"
 
 	"service-dataplane/pkg/collect"
@@ -35,7 +37,7 @@ func Trace(raw Raw, p collect.Packet) (collect.Trace, error) {
 	t.Encoding, t.Packet, t.Selection = Encoding, p, w.selection
 	for i := range t.Backends {
 		t.Backends[i].Marked = collect.Answer{Decision: collect.No, Reason: "the programs mark no packet for masquerade"}
-		t.Backends[i].Masqueraded = w.source(how)
+		t.Backends[i].Masqueraded = w.source(how, p, t.Backends[i].Backend.Addr())
 	}
 	t.Finish()
 	return t, err
@@ -78,8 +80,8 @@ func (w *walker) path(p collect.Packet) path {
 	return path{stop: "without socket LB it is not known where a process of the node meets the maps"}
 }
 
-// source says what becomes of the source address.
-func (w *walker) source(how path) collect.Answer {
+// source says what becomes of the source address on the way to a backend.
+func (w *walker) source(how path, p collect.Packet, to netip.Addr) collect.Answer {
 	const backend = "what the node does with packets from the client to the backend is not in the maps"
 	switch how.place {
 	case atConnect:
@@ -91,7 +93,14 @@ func (w *walker) source(how path) collect.Answer {
 	at := w.quoteStatus("kube-proxy-replacement", "features", "nodePort", "mode")
 	switch w.status.NodePortMode {
 	case "SNAT":
-		return collect.Answer{Decision: collect.Depends, Reason: "a backend on this node sees the client, one on another node an address of this node", By: &at}
+		const rule = "a backend on this node sees the client, one on another node an address of this node"
+		switch {
+		case slices.Contains(p.LocalPods, to) || p.IsLocal(to):
+			return collect.Answer{Decision: collect.No, Reason: rule, By: &at}
+		case slices.Contains(p.Pods, to) || p.IsNode(to):
+			return collect.Answer{Decision: collect.Yes, Reason: rule, By: &at}
+		}
+		return collect.Answer{Decision: collect.Depends, Reason: rule, By: &at}
 	case "DSR":
 		return collect.Answer{Decision: collect.No, Reason: "the backend answers the client itself", By: &at}
 	}

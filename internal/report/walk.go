@@ -1,4 +1,4 @@
-package trace
+package report
 
 import (
 	"fmt"
@@ -6,18 +6,14 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"service-dataplane/internal/report"
 	"service-dataplane/pkg/collect"
 )
 
-// columns of a terminal.
-const columns = 80
-
-// Print writes a result for people: a block a hop with the probability to get there
-// at the left, and at the end where the connections go.
-func Print(w io.Writer, r Result) {
+// Walk shows on a terminal a block a hop, with the probability to get there at the
+// left, and at the end where the connections go.
+func Walk(w io.Writer, r collect.Walk) {
 	var b strings.Builder
-	report.Wrap(&b, "", "  ", fmt.Sprintf("%s, on %s, from %s", r.Trace.Packet, r.Node, r.Client))
+	Wrap(&b, "", "  ", fmt.Sprintf("%s, on %s, from %s", r.Trace.Packet, r.Node, r.Client))
 	for _, t := range r.Passed {
 		fmt.Fprintf(&b, "\n%s leaves it as it is\n", t.Encoding)
 		printHops(&b, t.Hops)
@@ -33,7 +29,7 @@ func Print(w io.Writer, r Result) {
 	}
 	for _, note := range r.Notes {
 		b.WriteString("\n")
-		report.Wrap(&b, "", "", note)
+		Wrap(&b, "", "", note)
 	}
 	io.WriteString(w, b.String())
 }
@@ -49,12 +45,12 @@ func printHops(b *strings.Builder, hops []collect.Hop) {
 		if room := columns - utf8.RuneCountInString(first+h.Where+at); room > 1 {
 			fmt.Fprintf(b, "%s%s%s%s\n", first, h.Where, strings.Repeat(" ", room), at)
 		} else {
-			report.Wrap(b, first, rest, h.Where)
-			report.Wrap(b, rest, rest, at)
+			Wrap(b, first, rest, h.Where)
+			Wrap(b, rest, rest, at)
 		}
-		report.Wrap(b, rest, rest, shorten(h.Line.Text))
+		Wrap(b, rest, rest, shorten(h.Line.Text))
 		if h.Note != "" {
-			report.Wrap(b, rest+"→ ", rest+"  ", h.Note)
+			Wrap(b, rest+"→ ", rest+"  ", h.Note)
 		}
 	}
 }
@@ -92,7 +88,7 @@ func printEnd(b *strings.Builder, t collect.Trace) {
 		fmt.Fprintf(b, "%-6s%-*s  %s\n", backend.Probability, width, backend.Name, backend.Backend)
 	}
 	for _, e := range t.Endings {
-		report.Wrap(b, fmt.Sprintf("%-6s", e.Probability), strings.Repeat(" ", 6), ending(e))
+		Wrap(b, fmt.Sprintf("%-6s", e.Probability), strings.Repeat(" ", 6), ending(e))
 	}
 }
 
@@ -116,9 +112,9 @@ func printAnswer(b *strings.Builder, question string, a collect.Answer) {
 		text += ", " + a.Reason
 	}
 	if a.By == nil {
-		report.Wrap(b, question, "  ", text)
+		Wrap(b, question, "  ", text)
 		return
 	}
-	report.Wrap(b, question, "  ", text+": "+a.By.At())
-	report.Wrap(b, "  ", "  ", shorten(a.By.Line.Text))
+	Wrap(b, question, "  ", text+": "+a.By.At())
+	Wrap(b, "  ", "  ", shorten(a.By.Line.Text))
 }
