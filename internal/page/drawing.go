@@ -47,8 +47,6 @@ const (
 	rail    = 18 // of the line all connections take
 	gap     = 12
 	indent  = 7
-	mono    = 6.7 // width of a letter of a chain's name
-	sans    = 5.7 // of a note, about
 	nameRow = 15
 	noteRow = 14
 )
@@ -73,23 +71,23 @@ func (s source) draw(w walked) drawing {
 		s.prober(w.entry), t.Packet.Destination, w.walk.Node, plural(len(w.Hops), "hop"), plural(len(t.Backends), "backend"))
 
 	p.box(box{0, 0, width, 46, "client"})
-	p.word(12, 19, "name", s.prober(w.entry))
+	p.word(12, 19, "name", sans.clip(s.prober(w.entry), width-24))
 	p.word(12, 37, "address", t.Packet.Source.String())
 	p.line("all", "M%d,46V78", rail)
 	p.word(rail+12, 67, "note", "dials")
-	p.word(rail+44, 67, "address strong", t.Packet.Destination.String())
+	p.word(rail+46, 67, "address strong", mono.clip(t.Packet.Destination.String(), width-rail-50))
 
 	p.y = 78
 	top, first := p.y, len(p.Boxes)
 	p.box(box{}) // the kernel, once its height is known
-	p.word(rail+12, p.y+20, "name", "kernel of "+w.walk.Node)
+	p.word(rail+12, p.y+20, "name", sans.clip("kernel of "+w.walk.Node, width-rail-20))
 	p.word(rail+12, p.y+37, "place", s.place(w.entry))
 	p.line("all", "M%d,%dV%d", rail, p.y, p.y+48)
 	p.y += 48
 	for _, passed := range w.walk.Passed {
 		if len(passed.Hops) == 0 {
 			p.straight(noteRow + 10)
-			p.word(rail+12, p.y-8, "note", passed.Encoding+" leaves it as it is")
+			p.word(rail+12, p.y-8, "note", small.clip(passed.Encoding+" leaves it as it is", width-rail-20))
 		}
 	}
 	steps := stepsOf(w.Hops)
@@ -156,7 +154,7 @@ func (s source) steps(p *pen, steps []step, t collect.Trace) []collect.TracedBac
 			p.below(st.branches, s.classes(to))
 			continue
 		}
-		if i == len(steps)-1 && to != nil {
+		if i == len(steps)-1 && to != nil && side(to) {
 			p.beside(st.branches, s.classes(to), false)
 			return to
 		}
@@ -238,11 +236,11 @@ func (p *pen) stop(l lane, h hop, share bool) {
 		room -= 34
 	}
 	s.Y = y + 12
-	for _, part := range wrap(h.Where, int(float64(room)/mono)) {
+	for _, part := range mono.wrap(h.Where, room) {
 		y += nameRow
 		s.Words = append(s.Words, word{left, y + 1, "chain", part})
 	}
-	for _, part := range wrap(h.Note, int(float64(room)/sans)) {
+	for _, part := range small.wrap(h.Note, room) {
 		y += noteRow
 		s.Words = append(s.Words, word{left, y + 1, "note", part})
 	}
@@ -261,7 +259,7 @@ func (s source) ends(p *pen, t collect.Trace, node string, order []collect.Trace
 		backends = t.Backends
 	}
 	const height, drop = 92, 28
-	if len(backends) == 2 && len(t.Endings) == 0 {
+	if side(backends) && len(t.Endings) == 0 {
 		column := width / 2
 		for i, b := range backends {
 			x := rail + i*column
@@ -290,7 +288,7 @@ func (s source) ends(p *pen, t collect.Trace, node string, order []collect.Trace
 		if e.By.Note != "" {
 			text += ": " + e.By.Note
 		}
-		lines := wrap(text, 48)
+		lines := sans.wrap(text, width-24)
 		p.box(box{0, p.y, width, 16 + nameRow*(1+len(lines)), "ending"})
 		p.word(12, p.y+19, "share", e.Probability.String()+" of new connections")
 		for i, l := range lines {
@@ -300,23 +298,31 @@ func (s source) ends(p *pen, t collect.Trace, node string, order []collect.Trace
 	}
 }
 
+// side says whether backends have room beside each other.
+func side(backends []collect.TracedBackend) bool {
+	return len(backends) == 2 && !slices.ContainsFunc(backends, func(b collect.TracedBackend) bool {
+		return mono.width(b.Backend.String()) > width/2-23
+	})
+}
+
 // backend draws a pod on its node, and whom it sees.
 func (s source) backend(p *pen, b collect.TracedBackend, entry string, x, y, w, h int) {
 	class := s.class(b)
 	p.box(box{x, y, w, h, "pod " + class})
 	p.box(box{x + 10, y + 10, 20, 20, "badge " + class})
 	p.word(x+20, y+25, "letter "+class, cmp.Or(s.letters[b.Backend.Addr()], "?"))
-	p.word(x+38, y+25, "name", "pod on "+cmp.Or(s.nodeOf(b), "no node that is known"))
-	p.word(x+12, y+47, "address", b.Backend.String())
+	p.word(x+38, y+25, "name", sans.clip("pod on "+cmp.Or(s.nodeOf(b), "no node that is known"), w-46-boolean(w == width)*50))
+	p.word(x+12, y+47, "address", mono.clip(b.Backend.String(), w-20))
 	seen := map[collect.Decision]string{
 		collect.No: "sees the client’s address", collect.Yes: "sees an address of " + entry, collect.Depends: "source: not decided here",
 	}[b.Masqueraded.Decision]
 	if w == width {
 		p.word(x+w-12, y+25, "share end", b.Probability.String())
-		p.word(x+12, y+65, "note", seen)
+		p.word(x+12, y+65, "note", small.clip(seen, w-20))
 		return
 	}
-	for i, part := range wrap(seen, int(float64(w-20)/sans)) {
+	lines := small.wrap(seen, w-20)
+	for i, part := range lines[:min(2, len(lines))] {
 		p.word(x+12, y+65+noteRow*i, "note", part)
 	}
 }
@@ -368,27 +374,4 @@ func backendsOf(branches [][]hop, backends []collect.TracedBackend) []collect.Tr
 		found = append(found, backends[i])
 	}
 	return found
-}
-
-// wrap breaks a text into lines of at most so many letters: behind a mark that
-// ends a part of a name where there is one, else within it.
-func wrap(text string, most int) []string {
-	most = max(most, 4)
-	var lines []string
-	rest := []rune(strings.TrimSpace(text))
-	for len(rest) > most {
-		cut := most
-		for i := most; i > most/2; i-- {
-			if strings.ContainsRune(" -/_:,", rest[i-1]) {
-				cut = i
-				break
-			}
-		}
-		lines = append(lines, strings.TrimSpace(string(rest[:cut])))
-		rest = []rune(strings.TrimSpace(string(rest[cut:])))
-	}
-	if len(rest) > 0 {
-		lines = append(lines, string(rest))
-	}
-	return lines
 }
