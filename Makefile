@@ -16,15 +16,19 @@ FUZZTIME ?= 1000x
 # The flags of the node image build: what both link is compiled once.
 BUILD := CGO_ENABLED=0 go build -trimpath -gcflags=all=-dwarf=false -ldflags='-s -w'
 
-.PHONY: experiment test fuzz lint e2e regression verify engine qemu engine-stop clean bench help
+.PHONY: experiment test page-test fuzz lint e2e regression verify engine qemu engine-stop clean bench help
 
 experiment: engine qemu bin/runner ## run the experiments on real clusters, write results/
 	bin/runner run $(RUN)
 
-test: ## unit tests with the race detector, and a short fuzz of each decoder
+test: ## unit tests with the race detector, the page in Chromium, a short fuzz of each decoder
 	@hack/cc.sh
 	go test -race ./...
-	@$(MAKE) --no-print-directory fuzz verify
+	@$(MAKE) --no-print-directory page-test fuzz verify
+
+page-test: ## open results/index.html in Chromium: clicks, widths, contrast, paper, hostile names
+	@hack/chromium.sh
+	go test -tags browser -count 1 ./test/page
 
 fuzz: ## fuzz every decoder with FUZZTIME inputs (1000x) or for a time (30s)
 	@hack/fuzz.sh $(FUZZTIME)
@@ -32,6 +36,7 @@ fuzz: ## fuzz every decoder with FUZZTIME inputs (1000x) or for a time (30s)
 lint: ## go vet and staticcheck
 	go vet ./...
 	go vet -tags e2e ./test/e2e
+	go vet -tags browser ./test/page
 	go tool -modfile=hack/tools/go.mod staticcheck ./...
 	@test -z "$$(gofmt -l cmd hack images internal pkg test | tee /dev/stderr)"
 

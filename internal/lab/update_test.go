@@ -14,12 +14,13 @@ func TestUpdateWritesWhatVerifyMisses(t *testing.T) {
 	page := "service-path/nftables/" + results.ReadmeFile
 	c.write(page, []byte("rendered by an older version\n"))
 	c.remove(results.ReadmeFile)
+	c.remove(results.PageFile)
 
 	changed, err := Update(c.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{filepath.Join(c.dir, results.ReadmeFile), filepath.Join(c.dir, page)}
+	want := []string{filepath.Join(c.dir, results.ReadmeFile), filepath.Join(c.dir, results.PageFile), filepath.Join(c.dir, page)}
 	if !reflect.DeepEqual(changed, want) {
 		t.Errorf("changed %v, want %v", changed, want)
 	}

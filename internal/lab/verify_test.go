@@ -339,14 +339,17 @@ func TestVerifyIndex(t *testing.T) {
 		name   string
 		change func(c *copied)
 		want   string
+		files  []string
 	}{
-		{"edited", func(c *copied) { c.replace("README.md", `^# .*`, "# Good news") }, `line 1 is "# Good news", the raw files lead to "# `},
-		{"a scenario missing from it", func(c *copied) { c.addScenario("iptables", "iptables-again") }, "line"},
+		{"edited", func(c *copied) { c.replace("README.md", `^# .*`, "# Good news") }, `line 1 is "# Good news", the raw files lead to "# `, []string{"README.md"}},
+		{"the page edited", func(c *copied) { c.replace("index.html", `passed`, "all passed") }, "all passed", []string{"index.html"}},
+		{"the page missing", func(c *copied) { c.remove("index.html") }, "is missing", []string{"index.html"}},
+		{"a scenario missing from it", func(c *copied) { c.addScenario("iptables", "iptables-again") }, "line", []string{"README.md", "index.html"}},
 		{"a scenario gone", func(c *copied) {
 			if err := os.RemoveAll(filepath.Join(c.dir, "service-path", "nftables")); err != nil {
 				c.Fatal(err)
 			}
-		}, "line"},
+		}, "line", []string{"README.md", "index.html"}},
 	}
 	for _, test := range tests {
 		t.Run(strings.ReplaceAll(test.name, " ", "-"), func(t *testing.T) {
@@ -357,8 +360,15 @@ func TestVerifyIndex(t *testing.T) {
 				t.Fatal(err)
 			}
 			last := all[len(all)-1]
-			if !last.Failed() || last.Dir != c.dir || len(last.Differences) != 1 || last.Differences[0].File != "README.md" || !strings.Contains(last.Differences[0].Text, test.want) {
-				t.Errorf("%+v, want README.md: %s", last, test.want)
+			var files []string
+			for _, d := range last.Differences {
+				files = append(files, d.File)
+				if !strings.Contains(d.Text, test.want) {
+					t.Errorf("%s: %s, want %s", d.File, d.Text, test.want)
+				}
+			}
+			if !last.Failed() || last.Dir != c.dir || !slices.Equal(files, test.files) {
+				t.Errorf("%+v, want differences of %v", last, test.files)
 			}
 			for _, v := range all[:len(all)-1] {
 				if v.Failed() {

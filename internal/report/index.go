@@ -24,7 +24,7 @@ type IndexEntry struct {
 func Index(runs []IndexEntry) []byte {
 	var d document
 	d.heading(1, "Results")
-	d.paragraph("One Service API, several encodings of it in the kernel. Each column is a scenario: the same workload and the same connections on a cluster whose nodes program Services another way. Every cell is read from the evidence of that run; the page behind a column's head quotes the lines.")
+	d.paragraph("One Service API, several encodings of it in the kernel. Each column is a scenario: the same workload and the same connections on a cluster whose nodes program Services another way. Every cell is read from the evidence of that run; the page behind a column's head quotes the lines. [index.html](index.html) is the same as a page to open from disk, with the way of a connection drawn and each line one click away.")
 	runs = slices.SortedFunc(slices.Values(runs), func(a, b IndexEntry) int { return strings.Compare(a.Dir, b.Dir) })
 	var experiments []string
 	for _, r := range runs {
