@@ -62,6 +62,10 @@ func full() evidence.Normalized {
 		Traffic: []evidence.NormalizedTraffic{{
 			Name: "nodeport", Sent: 12, Answered: 11, Failed: 1, Source: "entry-node", SourceFits: true,
 			Translated: []string{"packet"}, Trackers: []string{"conntrack"}, EndpointsOnly: true,
+			Walks: []evidence.NormalizedWalk{{
+				Node: "worker", Encoding: "ipvs", Selection: collect.SelectRoundRobin, Endings: []string{"1/2 rejected"}, Stopped: true,
+				Ways: []evidence.NormalizedWay{{Address: "pod:demo/echo-server@worker", Port: 8080, Share: "1/2", Marked: collect.Yes, Masqueraded: collect.Yes}},
+			}},
 		}},
 		Checks: []evidence.NormalizedCheck{{ID: "kernel.table", Verdict: collect.Pass}},
 	}
