@@ -64,7 +64,7 @@ func full() evidence.Normalized {
 			Translated: []string{"packet"}, Trackers: []string{"conntrack"}, EndpointsOnly: true,
 			Walks: []evidence.NormalizedWalk{{
 				Node: "worker", Encoding: "ipvs", Selection: collect.SelectRoundRobin, Endings: []string{"1/2 rejected"}, Stopped: true,
-				Ways: []evidence.NormalizedWay{{Address: "pod:demo/echo-server@worker", Port: 8080, Share: "1/2", Marked: collect.Yes, Masqueraded: collect.Yes}},
+				Ways: []string{"1/2 to pod:demo/echo-server@worker at 8080, masqueraded: yes"},
 			}},
 		}},
 		Checks: []evidence.NormalizedCheck{{ID: "kernel.table", Verdict: collect.Pass}},

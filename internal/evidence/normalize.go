@@ -134,21 +134,12 @@ type NormalizedWalk struct {
 	Node      string            `json:"node"`
 	Encoding  string            `json:"encoding"`
 	Selection collect.Selection `json:"selection,omitempty"`
-	Ways      []NormalizedWay   `json:"ways"`
+	// Ways are parts with a backend: "1/2 to pod:demo/echo@worker at 8080, masqueraded: no".
+	Ways []string `json:"ways"`
 	// Endings are parts without a backend: "1/2 rejected".
 	Endings []string `json:"endings,omitempty"`
 	// Stopped: the walk did not come to its end.
 	Stopped bool `json:"stopped,omitempty"`
-}
-
-// NormalizedWay is a backend that a walk leads to.
-type NormalizedWay struct {
-	Address string `json:"address"`
-	Port    uint16 `json:"port"`
-	// Share of the connections: "1/2".
-	Share       string           `json:"share"`
-	Marked      collect.Decision `json:"marked"`
-	Masqueraded collect.Decision `json:"masqueraded"`
 }
 
 // NormalizedCheck is a check's verdict.
@@ -254,14 +245,13 @@ func normalizedTraffic(e collect.Evidence, p collect.EntryPoint, ready map[netip
 
 func (names names) walk(w collect.Walk) NormalizedWalk {
 	n := NormalizedWalk{
-		Node: w.Node, Encoding: w.Trace.Encoding, Selection: w.Trace.Selection, Ways: []NormalizedWay{}, Stopped: w.Trace.Stopped != nil,
+		Node: w.Node, Encoding: w.Trace.Encoding, Selection: w.Trace.Selection, Ways: []string{}, Stopped: w.Trace.Stopped != nil,
 	}
 	for _, b := range w.Trace.Backends {
-		n.Ways = append(n.Ways, NormalizedWay{
-			names.of(b.Backend.Addr()), b.Backend.Port(), b.Probability.String(), b.Marked.Decision, b.Masqueraded.Decision,
-		})
+		n.Ways = append(n.Ways, fmt.Sprintf("%s to %s at %d, masqueraded: %s",
+			b.Probability, names.of(b.Backend.Addr()), b.Backend.Port(), b.Masqueraded.Decision))
 	}
-	inOrder(n.Ways)
+	slices.Sort(n.Ways)
 	for _, e := range w.Trace.Endings {
 		n.Endings = append(n.Endings, fmt.Sprintf("%s %s", e.Probability, e.Fate))
 	}

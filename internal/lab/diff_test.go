@@ -31,7 +31,11 @@ func TestDiffCommitted(t *testing.T) {
 // TestDiffRawFiles changes one thing in the raw files of a run: a line says so,
 // whatever the derived files beside them say.
 func TestDiffRawFiles(t *testing.T) {
-	const rules = "raw/worker/iptables-nft-save.txt"
+	const (
+		rules = "raw/worker/iptables-nft-save.txt"
+		both  = "1/2 to pod:echo-server@worker at 8080, masqueraded: yes, 1/2 to pod:echo-server@worker2 at 8080, masqueraded: yes"
+		one   = "1 to pod:echo-server@worker2 at 8080, masqueraded: yes"
+	)
 	tests := []struct {
 		name, scenario string
 		change         func(*copied)
@@ -45,6 +49,10 @@ func TestDiffRawFiles(t *testing.T) {
 			"regression: worker svc:echo-server ClusterIP 80: backend pod:echo-server@worker is missing",
 			"regression: worker svc:echo-server NodePort 30081: backend pod:echo-server@worker2: probability 0.5 → 1",
 			"regression: worker svc:echo-server NodePort 30081: backend pod:echo-server@worker is missing",
+			"regression: worker traffic nodeport-worker: walk: selection random → none",
+			"regression: worker traffic nodeport-worker: walk: ways " + both + " → " + one,
+			"regression: worker traffic host-nodeport-worker: walk: selection random → none",
+			"regression: worker traffic host-nodeport-worker: walk: ways " + both + " → " + one,
 			"regression: check traffic.selection: pass → fail",
 			"regression: check kernel.table: pass → fail",
 		}},
@@ -52,6 +60,7 @@ func TestDiffRawFiles(t *testing.T) {
 			c.replace("raw/worker/cilium-status.json", `"algorithm": "Random"`, `"algorithm": "Maglev"`)
 		}, []string{
 			"regression: worker svc:echo-server NodePort 30081 in cilium-bpf-lb-list.json: selection random → maglev",
+			"regression: worker traffic host-nodeport-worker: walk: selection random → maglev",
 			"regression: check kernel.table: pass → fail",
 		}},
 		{"every source is masqueraded", "iptables", func(c *copied) {
