@@ -3,12 +3,14 @@
 # IMAGE_SOURCE=auto|registry|source, for the images of data planes
 # BUNDLE=FILE|DIR, to take images and charts from a bundle alone
 # KERNEL=auto|host|guest, whose kernel clusters run on
+# RESULTS=DIR, where `make experiment` writes instead of results/
 
 SCENARIOS ?=
 NODE_IMAGE ?= auto
 IMAGE_SOURCE ?= auto
 BUNDLE ?=
 KERNEL ?= auto
+RESULTS ?=
 IMAGES := --node-image $(NODE_IMAGE) --image-source $(IMAGE_SOURCE)
 RUN = $(if $(SCENARIOS),--scenario $(SCENARIOS)) $(if $(BUNDLE),--bundle $(BUNDLE)) --kernel $(KERNEL) $(IMAGES)
 FUZZTIME ?= 1000x
@@ -19,7 +21,7 @@ BUILD := CGO_ENABLED=0 go build -trimpath -gcflags=all=-dwarf=false -ldflags='-s
 .PHONY: experiment test fuzz lint e2e regression verify engine qemu engine-stop clean bench help
 
 experiment: engine qemu bin/runner ## run the experiments on real clusters, write results/
-	bin/runner run $(RUN)
+	bin/runner run $(RUN) $(if $(RESULTS),--results $(RESULTS))
 
 test: ## unit tests with the race detector, and a short fuzz of each decoder
 	@hack/cc.sh
