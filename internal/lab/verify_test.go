@@ -40,11 +40,13 @@ func copyOf(t *testing.T, below ...string) *copied {
 		(&copied{t, dir}).derive()
 	}
 	if len(below) == 0 {
-		page, err := Index(c.dir)
+		index, err := Index(c.dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.write(results.ReadmeFile, page)
+		for name, content := range index {
+			c.write(name, content)
+		}
 	}
 	return c
 }
