@@ -54,12 +54,13 @@ func (s splits) judge(j *judgement, shares string) (fine splits) {
 		family = append(family, together(slices.Clone(family)))
 	}
 	rejected := holm(family, alpha)
+	alone := slices.Contains(rejected[:len(s)], true) // then that says enough
 	for i, one := range s {
 		ref := collect.Ref{File: one.File}
 		switch {
 		case rejected[i]:
 			j.contradict(one.From, ref, "connections are split %s under the shares %s", one, shares)
-		case rejected[len(family)-1]:
+		case rejected[len(family)-1] && !alone:
 			j.contradict(one.From, ref, "connections are split %s: together with the other entry points less even than chance allows under the shares %s (p = %.2g)",
 				one, shares, family[len(family)-1])
 		default:

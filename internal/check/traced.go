@@ -8,6 +8,7 @@ import (
 
 	"service-dataplane/internal/evidence"
 	"service-dataplane/pkg/collect"
+	"service-dataplane/pkg/collect/traffic"
 )
 
 // traced compares what was observed with what a walk through the rules and rows of
@@ -69,6 +70,7 @@ func (in subject) followed(p collect.EntryPoint, w collect.Walk, j *judgement) (
 	ways := waysOf(w.Trace)
 	counts := make([]int, len(ways))
 	open, unanswered := "", 0
+	var stray strays
 	for _, a := range p.Attempts {
 		if from := a.LocalAddress.Addr(); a.DialedAddress != w.Trace.Packet.Destination || from.IsValid() && from != w.Trace.Packet.Source {
 			continue // of another walk
@@ -79,18 +81,21 @@ func (in subject) followed(p collect.EntryPoint, w collect.Walk, j *judgement) (
 		}
 		i := slices.IndexFunc(ways, func(way way) bool { return way.to == a.Backend.PodIP })
 		if i < 0 {
-			j.contradict(p.From, line(p, a), "connection %d was answered by %s, where the walk through %s does not lead", a.Sequence, a.Backend.PodIP, w.Node)
+			stray.add(p, a, fmt.Sprintf("answered by %s, where the walk through %s does not lead", a.Backend.PodIP, w.Node))
 			continue
 		}
 		counts[i]++
 		seen := a.SourceSeen.Addr()
 		kept, changed := seen == w.Trace.Packet.Source, slices.Contains(in.node(w.Node).Addresses, seen)
 		if !(kept && ways[i].kept || changed && ways[i].changed) {
-			j.contradict(p.From, line(p, a), "connection %d was seen from %s, by the walk through %s it is %s", a.Sequence, seen, w.Node, ways[i].source(w))
+			stray.add(p, a, fmt.Sprintf("seen from %s, where the walk through %s gives %s", seen, w.Node, ways[i].source(w)))
 		}
 		if ways[i].kept && ways[i].changed {
 			open = ways[i].answer.Reason
 		}
+	}
+	for _, s := range stray {
+		j.contradict(p.From, s.first, "%d of %d connections, the first of them number %d, were %s", s.n, len(p.Attempts), s.first.Line.Number, s.how)
 	}
 	if open != "" {
 		f.note = fmt.Sprintf("The walk does not decide the source where %s: it was the client's address or one of the entry node.", open)
@@ -115,6 +120,24 @@ func (in subject) followed(p collect.EntryPoint, w collect.Walk, j *judgement) (
 	}
 	j.quote(w.Node, at, "%s: %s", w.Trace.Packet, strings.Join(text, ", "))
 	return f
+}
+
+// stray are connections that went another way than a walk, all in the same manner.
+type stray struct {
+	how   string
+	n     int
+	first collect.Ref
+}
+
+type strays []stray
+
+func (s *strays) add(p collect.EntryPoint, a traffic.Attempt, how string) {
+	i := slices.IndexFunc(*s, func(known stray) bool { return known.how == how })
+	if i < 0 {
+		i = len(*s)
+		*s = append(*s, stray{how: how, first: line(p, a)})
+	}
+	(*s)[i].n++
 }
 
 // ended is the part of the connections that get no backend.

@@ -10,6 +10,7 @@ import (
 
 	"service-dataplane/internal/check"
 	"service-dataplane/internal/evidence"
+	"service-dataplane/internal/page"
 	"service-dataplane/internal/report"
 	"service-dataplane/internal/results"
 	"service-dataplane/pkg/collect"
@@ -75,8 +76,9 @@ func entries(dirs []string) (runs []report.IndexEntry, err error) {
 	return runs, nil
 }
 
-// Index renders the README of all results below root.
-func Index(root string) ([]byte, error) {
+// Index renders what tells of all results below root, by name: the README.md and
+// the page.
+func Index(root string) (map[string][]byte, error) {
 	dirs, err := results.Find(root)
 	if err != nil {
 		return nil, err
@@ -92,7 +94,11 @@ func Index(root string) ([]byte, error) {
 		}
 		runs[i].Dir = filepath.ToSlash(relative)
 	}
-	return report.Index(runs), nil
+	rendered, err := page.Page(runs)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", results.PageFile, err)
+	}
+	return map[string][]byte{results.ReadmeFile: report.Index(runs), results.PageFile: rendered}, nil
 }
 
 // find returns the result directories at and below dir, one at least.

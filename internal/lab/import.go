@@ -151,12 +151,16 @@ func finish(draft *results.Draft, record results.Run) (Derived, error) {
 	return derived, draft.Commit()
 }
 
-// writeIndex renders results/README.md from all result directories there are.
+// writeIndex renders what tells of all result directories there are.
 func writeIndex(resultsDir string) error {
-	page, err := Index(resultsDir)
+	index, err := Index(resultsDir)
 	if err != nil {
 		return err
 	}
-	_, err = replaceFiles(map[string][]byte{filepath.Join(resultsDir, results.ReadmeFile): page})
+	files := map[string][]byte{}
+	for name, content := range index {
+		files[filepath.Join(resultsDir, name)] = content
+	}
+	_, err = replaceFiles(files)
 	return err
 }

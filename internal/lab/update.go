@@ -46,8 +46,12 @@ func Update(dir string) (changed []string, err error) {
 		}
 	}
 	if isRoot(dir, dirs) {
-		if files[filepath.Join(dir, results.ReadmeFile)], err = Index(dir); err != nil {
+		index, err := Index(dir)
+		if err != nil {
 			return nil, err
+		}
+		for name, content := range index {
+			files[filepath.Join(dir, name)] = content
 		}
 	}
 	return replaceFiles(files)

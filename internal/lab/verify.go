@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -78,20 +79,28 @@ func verify(dir string) (Verified, error) {
 	for _, problem := range altered {
 		v.Differences = append(v.Differences, Difference{filepath.Join(results.RawDir, problem.File), problem.Text})
 	}
-	names := []string{}
-	for name := range derived.Files {
-		names = append(names, name)
+	different, err := differences(dir, derived.Files)
+	if err != nil {
+		return Verified{}, err
 	}
-	slices.Sort(names)
-	for _, name := range names {
-		if text, err := compare(filepath.Join(dir, name), derived.Files[name]); err != nil {
-			return Verified{}, err
-		} else if text != "" {
-			v.Differences = append(v.Differences, Difference{name, text})
-		}
-	}
+	v.Differences = append(v.Differences, different...)
 	err = recorded(dir, &v)
 	return v, err
+}
+
+// differences are those of the files of a directory that are not what they
+// should be.
+func differences(dir string, files map[string][]byte) (all []Difference, err error) {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		text, err := compare(filepath.Join(dir, name), files[name])
+		if err != nil {
+			return nil, err
+		}
+		if text != "" {
+			all = append(all, Difference{name, text})
+		}
+	}
+	return all, nil
 }
 
 // isRoot says whether root holds all results: root/<experiment>/<scenario>.
@@ -102,20 +111,20 @@ func isRoot(root string, dirs []string) bool {
 	})
 }
 
-// verifyIndex compares results/README.md, where dir is the root of results.
+// verifyIndex compares what tells of all results, where root is theirs.
 func verifyIndex(root string, dirs []string) ([]Verified, error) {
 	if !isRoot(root, dirs) {
 		return nil, nil
 	}
-	page, err := Index(root)
+	index, err := Index(root)
 	if err != nil {
 		return nil, err
 	}
-	text, err := compare(filepath.Join(root, results.ReadmeFile), page)
-	if err != nil || text == "" {
+	v := Verified{Dir: root}
+	if v.Differences, err = differences(root, index); err != nil || len(v.Differences) == 0 {
 		return nil, err
 	}
-	return []Verified{{Dir: root, Differences: []Difference{{results.ReadmeFile, text}}}}, nil
+	return []Verified{v}, nil
 }
 
 // compare returns where a file differs from what it should hold, "" where it

@@ -40,11 +40,13 @@ func copyOf(t *testing.T, below ...string) *copied {
 		(&copied{t, dir}).derive()
 	}
 	if len(below) == 0 {
-		page, err := Index(c.dir)
+		index, err := Index(c.dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.write(results.ReadmeFile, page)
+		for name, content := range index {
+			c.write(name, content)
+		}
 	}
 	return c
 }
@@ -201,6 +203,7 @@ func TestVerifyNegativeControls(t *testing.T) {
 		{"a raw file missing", "iptables", func(c *copied) { c.remove(save) }, []turned{
 			{"mode.sole", collect.Inconclusive, "worker2", "worker2/iptables-nft-save.txt"},
 			{"traffic.selection", collect.Inconclusive, "worker2", "worker2/iptables-nft-save.txt"},
+			{"traffic.traced", collect.Inconclusive, "worker2", "worker2/iptables-nft-save.txt"},
 			{"kernel.table", collect.Inconclusive, "worker2", "worker2/iptables-nft-save.txt"},
 			{"kernel.unparsed", collect.Inconclusive, "worker2", "worker2/iptables-nft-save.txt"},
 			{"collect.complete", collect.Inconclusive, "worker2", "worker2/iptables-nft-save.txt"},
@@ -209,6 +212,7 @@ func TestVerifyNegativeControls(t *testing.T) {
 			"README.md: line", "evidence.json: line", "normalized.json: line",
 			"evidence.json: records check mode.sole as pass, the raw files lead to inconclusive",
 			"evidence.json: records check traffic.selection as pass",
+			"evidence.json: records check traffic.traced as pass",
 			"evidence.json: records check kernel.table as pass",
 			"evidence.json: records check kernel.unparsed as pass",
 			"evidence.json: records check collect.complete as pass",

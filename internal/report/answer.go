@@ -37,7 +37,7 @@ func answer(e collect.Evidence) string {
 
 // manner is how, as far as connections and kernel state show it.
 func manner(e collect.Evidence) string {
-	text := fmt.Sprintf("Selection of a backend: %s.", selection(e))
+	text := fmt.Sprintf("Selection of a backend: %s.", dash(selection(e)))
 	service, node := seen(e, false), seen(e, true)
 	if service != "" || node != "" {
 		text += fmt.Sprintf(" Source address a backend sees: %s via ClusterIP", dash(service))
@@ -91,7 +91,7 @@ func holders(e collect.Evidence, s collect.NodeState) string {
 		case entire(found, e.Objects.Service):
 			whole = append(whole, name)
 		default:
-			part = append(part, fmt.Sprintf("%s, for its %s alone,", name, kinds(found)))
+			part = append(part, fmt.Sprintf("%s, for its %s alone,", name, escape(kinds(found))))
 		}
 	}
 	if len(whole) == 0 {
@@ -125,7 +125,7 @@ func kinds(found []collect.Frontend) string {
 	for _, f := range found {
 		names = append(names, string(f.Kind))
 	}
-	return escape(strings.Join(distinct(names), ", "))
+	return strings.Join(distinct(names), ", ")
 }
 
 // beside tells of the maps of Cilium or Calico where they have a part of the
@@ -144,7 +144,7 @@ func besideIn(e collect.Evidence, encoding, tracker string) string {
 			case entire(found, e.Objects.Service):
 				whole = true
 			case t.Encoding == encoding:
-				text = kinds(found)
+				text = escape(kinds(found))
 			}
 		}
 		if !whole {

@@ -50,19 +50,19 @@ func withoutDeadLinks(run results.Run, page string, problems []collect.Problem) 
 	})
 }
 
-// columnName is a run's in the table of all.
-func columnName(r IndexEntry) string {
+// Name is a run's in the table of all.
+func Name(r IndexEntry) string {
 	if r.Run.Imported != nil {
-		return escape(r.Evidence.Scenario) + ", recorded"
+		return r.Evidence.Scenario + ", recorded"
 	}
-	return escape(r.Evidence.Scenario)
+	return r.Evidence.Scenario
 }
 
-// date is the day of recordedAt.
-func date(r IndexEntry) string { return recordedAt(r).UTC().Format("2006-01-02") }
+// date is the day of RecordedAt.
+func date(r IndexEntry) string { return RecordedAt(r).UTC().Format("2006-01-02") }
 
-// recordedAt is when a run's evidence was recorded.
-func recordedAt(r IndexEntry) time.Time {
+// RecordedAt is when a run's evidence was recorded.
+func RecordedAt(r IndexEntry) time.Time {
 	if i := r.Run.Imported; i != nil {
 		return i.Recorded
 	}

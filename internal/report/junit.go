@@ -65,7 +65,7 @@ func JUnit(runs []IndexEntry) ([]byte, error) {
 		for _, step := range r.Run.Timings {
 			took += step.Seconds
 		}
-		suite := testsuite{Name: strings.Join(name, "/"), Timestamp: recordedAt(r).UTC().Format("2006-01-02T15:04:05")}
+		suite := testsuite{Name: strings.Join(name, "/"), Timestamp: RecordedAt(r).UTC().Format("2006-01-02T15:04:05")}
 		for _, c := range diff.Circumstances(r.Run, r.Evidence) {
 			if c.Value != "" {
 				suite.Properties = append(suite.Properties, property{printable(c.Name), printable(c.Value)})

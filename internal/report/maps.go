@@ -35,7 +35,7 @@ func writeMaps(d *document, e collect.Evidence) {
 			from = append(from, "the maps "+link(collect.Ref{File: maps.File}))
 		}
 		d.paragraph("%s, %s:", escape(s.Node), strings.Join(from, ", "))
-		rows := sideBySide(lettersOf(e.Objects), maps, list, inMaps, inList)
+		rows := sideBySide(LettersOf(e.Objects), maps, list, inMaps, inList)
 		if len(rows) == 0 {
 			d.paragraph("Neither has the Service.")
 		}
@@ -47,7 +47,7 @@ func writeMaps(d *document, e collect.Evidence) {
 
 // sideBySide is a row a frontend. A node port is in the list once for all the
 // addresses that the maps have it at.
-func sideBySide(letters letters, maps, list *collect.NodeTable, inMaps, inList []collect.Frontend) [][]string {
+func sideBySide(letters Letters, maps, list *collect.NodeTable, inMaps, inList []collect.Frontend) [][]string {
 	same := func(a, b collect.Frontend) bool {
 		return a.Kind == b.Kind && a.Port == b.Port && a.Protocol == b.Protocol && (a.Kind == collect.NodePort || a.Address == b.Address)
 	}
@@ -69,7 +69,7 @@ func sideBySide(letters letters, maps, list *collect.NodeTable, inMaps, inList [
 }
 
 // listed is an entry of the agent's list.
-func listed(letters letters, file string, f collect.Frontend) string {
+func listed(letters Letters, file string, f collect.Frontend) string {
 	cells := []string{numberLink(file, f.Line)}
 	for _, b := range f.Backends {
 		text := strings.TrimSpace(letters[b.Address] + " " + code(fmt.Sprintf("%s:%d", b.Address, b.Port)))
@@ -82,7 +82,7 @@ func listed(letters letters, file string, f collect.Frontend) string {
 }
 
 // mapSlots are the rows of a frontend's backends in the order of the file.
-func mapSlots(letters letters, file string, f collect.Frontend, value func(collect.Line) string) string {
+func mapSlots(letters Letters, file string, f collect.Frontend, value func(collect.Line) string) string {
 	backends := slices.Clone(f.Backends)
 	slices.SortStableFunc(backends, func(a, b collect.Backend) int { return cmp.Compare(a.Line.Number, b.Line.Number) })
 	var cells []string

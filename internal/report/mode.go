@@ -167,7 +167,7 @@ func quoteOf(o collect.Observation) []string {
 }
 
 // modes are what implements Services by its own account.
-func modes(r IndexEntry) string {
+func modes(r IndexEntry) Cell {
 	var states []collect.NodeState // nodes of a mode, as nodeCell groups them
 	said := map[string]string{}
 	for _, n := range r.Evidence.Mode.Nodes {

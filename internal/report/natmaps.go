@@ -32,7 +32,7 @@ func writeNATMaps(d *document, e collect.Evidence, raw fs.FS) error {
 		if err != nil {
 			return err
 		}
-		letters := lettersOf(e.Objects)
+		letters := LettersOf(e.Objects)
 		found := natRowsOf(underTest(*table, e.Objects.Service), on)
 		var rows [][]string
 		for _, r := range found {

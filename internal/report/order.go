@@ -19,7 +19,7 @@ func writeOrder(d *document, e collect.Evidence) {
 	}
 	var order []virtual
 	rows := map[virtual][][]string{}
-	letters := lettersOf(e.Objects)
+	letters := LettersOf(e.Objects)
 	for _, p := range e.Traffic {
 		if len(p.Attempts) == 0 {
 			continue

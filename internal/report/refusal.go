@@ -73,7 +73,7 @@ func writeRefusals(d *document, runs []IndexEntry) {
 			}
 		}
 		rows = append(rows, []string{
-			fmt.Sprintf("[%s](%s)", columnName(r), escapePath(path.Join(r.Dir, "README.md"))),
+			fmt.Sprintf("[%s](%s)", escape(Name(r)), escapePath(path.Join(r.Dir, "README.md"))),
 			dash(said), dash(proxies), verdictLine(r.Checks), date(r),
 		})
 	}

@@ -131,7 +131,7 @@ func repeat(run results.Run) string {
 
 func writeObjects(d *document, o collect.Objects) {
 	d.heading(2, "2 Objects")
-	letters := lettersOf(o)
+	letters := LettersOf(o)
 	var rows [][]string
 	for _, e := range o.Endpoints {
 		state := "ready"

@@ -63,5 +63,5 @@ func relation(e collect.Evidence, p collect.EntryPoint, a traffic.Attempt) strin
 	case slices.ContainsFunc(e.Nodes, onNode):
 		return "the dialled node's"
 	}
-	return owner(e, p, seen)
+	return Owner(e, p, seen)
 }

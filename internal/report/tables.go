@@ -36,7 +36,7 @@ func writeTables(d *document, objects collect.Objects, whole collect.NodeState, 
 	if len(shown) == 0 {
 		d.paragraph("No encoding of this node holds a Service.")
 	}
-	letters := lettersOf(objects)
+	letters := LettersOf(objects)
 	for _, t := range append(shown, agentLists(whole)...) {
 		lined := t.Frontends[0].Line.Number > 0 // a JSON file may have none
 		tells := telling(t.Encoding)

@@ -13,11 +13,12 @@ import (
 	"service-dataplane/pkg/collect/traffic"
 )
 
-// letters name the endpoints of the Service under test: A, B, …
-type letters map[netip.Addr]string
+// Letters name the endpoints of the Service under test: A, B, …
+type Letters map[netip.Addr]string
 
-func lettersOf(objects collect.Objects) letters {
-	l := letters{}
+// LettersOf gives each endpoint its letter.
+func LettersOf(objects collect.Objects) Letters {
+	l := Letters{}
 	for i, e := range objects.Endpoints {
 		name := string(rune('A' + i%26))
 		if i >= 26 {
@@ -50,10 +51,10 @@ func writeTraffic(d *document, e collect.Evidence, expect spec.Translation, chec
 }
 
 func writeEntryPoint(d *document, e collect.Evidence, p collect.EntryPoint) {
-	letters := lettersOf(e.Objects)
+	letters := LettersOf(e.Objects)
 	d.heading(3, "%s", code(p.Name))
 	d.paragraph("%s dialled %s: %d connections sent, %d answered, %d failed (%s).",
-		capital(prober(e, p)), dialled(p), p.Sent, len(answered(p)), len(p.Attempts)-len(answered(p)), link(collect.Ref{File: p.File}))
+		capital(escape(Prober(e, p))), dialled(p), p.Sent, len(answered(p)), len(p.Attempts)-len(answered(p)), link(collect.Ref{File: p.File}))
 
 	type outcome struct {
 		backend traffic.Identity
@@ -75,7 +76,7 @@ func writeEntryPoint(d *document, e collect.Evidence, p collect.EntryPoint) {
 	for _, o := range order {
 		rows = append(rows, []string{
 			cmp.Or(letters[o.backend.PodIP], "?"), code(o.backend.Pod), dash(roleOf(e, o.backend.Node)), strconv.Itoa(hits[o]),
-			code(o.source.String()), escape(owner(e, p, o.source)),
+			code(o.source.String()), escape(Owner(e, p, o.source)),
 		})
 	}
 	d.table([]string{"", "Backend", "Node", "Hits", "Source address seen", "Which is"}, rows)
@@ -90,14 +91,14 @@ func answered(p collect.EntryPoint) []traffic.Attempt {
 	return slices.DeleteFunc(slices.Clone(p.Attempts), func(a traffic.Attempt) bool { return a.Error != "" })
 }
 
-// prober is who makes the connections.
-func prober(e collect.Evidence, p collect.EntryPoint) string {
+// Prober is who makes the connections.
+func Prober(e collect.Evidence, p collect.EntryPoint) string {
 	if p.From == spec.FromHost {
 		return "the host"
 	}
 	for _, pod := range e.Objects.Pods {
 		if pod.Address == e.Objects.ClientIP {
-			return fmt.Sprintf("the client pod on %s", escape(pod.Node))
+			return "the client pod on " + pod.Node
 		}
 	}
 	return "the client pod"
@@ -129,8 +130,8 @@ func distinct(all []string) []string {
 	return slices.Compact(all)
 }
 
-// owner is whose address it is, as far as the evidence knows.
-func owner(e collect.Evidence, p collect.EntryPoint, address netip.Addr) string {
+// Owner is whose address it is, as far as the evidence knows.
+func Owner(e collect.Evidence, p collect.EntryPoint, address netip.Addr) string {
 	own := slices.ContainsFunc(p.Attempts, func(a traffic.Attempt) bool { return a.LocalAddress.Addr() == address })
 	if address == e.Objects.ClientIP {
 		return "client pod"
@@ -170,7 +171,7 @@ const mostInOrder = 200
 
 // sequence is the backends in the order of the attempts, ten to a group: "x"
 // is a failed one, "?" an answer of something else than an endpoint.
-func sequence(p collect.EntryPoint, letters letters) string {
+func sequence(p collect.EntryPoint, letters Letters) string {
 	var b strings.Builder
 	for i, a := range p.Attempts {
 		if i == mostInOrder {

@@ -86,7 +86,7 @@ func writeSockets(d *document, e collect.Evidence, expect spec.Translation) {
 	if asked {
 		head = append(head, "Translated at", "Expected")
 	}
-	letters := lettersOf(e.Objects)
+	letters := LettersOf(e.Objects)
 	var rows [][]string
 	for _, p := range e.Traffic {
 		for _, v := range views(e, p) {
@@ -111,7 +111,7 @@ func recordedBy(e collect.Evidence, p collect.EntryPoint, v view) string {
 	for _, s := range e.Kernel {
 		for _, t := range s.Translations {
 			if s.Node == p.EntryNode && t.Destination == v.dialled && t.Backend.IsValid() {
-				by = append(by, tracker(t.Tracker))
+				by = append(by, escape(tracker(t.Tracker)))
 			}
 		}
 	}
@@ -196,7 +196,7 @@ func writeTranslations(d *document, e collect.Evidence) {
 	if several && !byKernel && !unread(e) {
 		d.paragraph("The kernel's own tracking, nf\\_conntrack, knows no connection to the Service on any node (%s).", link(collect.Ref{File: evidence.ConntrackFiles(e.Kernel[0].Node)[0]}))
 	}
-	letters := lettersOf(e.Objects)
+	letters := LettersOf(e.Objects)
 	var rows [][]string
 	for _, s := range e.Kernel {
 		for _, t := range s.Translations {
@@ -212,7 +212,7 @@ func writeTranslations(d *document, e collect.Evidence) {
 			}
 			row := []string{escape(s.Node), code(t.Destination.String()), to, source, strconv.Itoa(t.Count), link(t.Ref)}
 			if several {
-				row = slices.Insert(row, 1, tracker(t.Tracker))
+				row = slices.Insert(row, 1, escape(tracker(t.Tracker)))
 			}
 			rows = append(rows, row)
 		}
@@ -260,13 +260,13 @@ func unread(e collect.Evidence) bool {
 func tracker(name string) string {
 	switch name {
 	case collect.TrackedByKernel:
-		return "nf\\_conntrack"
+		return "nf_conntrack"
 	case collect.TrackedByCilium:
 		return "Cilium"
 	case collect.TrackedByCalico:
 		return "Calico"
 	}
-	return dash(name)
+	return cmp.Or(name, "–")
 }
 
 // enteredElsewhere says whether an address that was dialled is another node's.

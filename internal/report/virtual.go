@@ -82,7 +82,7 @@ func servedAt(e collect.Evidence, s collect.NodeState) string {
 
 // writeScheduled sums up what IPVS itself records of connections to the Service.
 func writeScheduled(d *document, e collect.Evidence) {
-	letters := lettersOf(e.Objects)
+	letters := LettersOf(e.Objects)
 	var rows, totals [][]string
 	for _, s := range e.Kernel {
 		if s.Scheduled == nil || !inIPVS(s) {
@@ -103,7 +103,7 @@ func writeScheduled(d *document, e collect.Evidence) {
 	d.table([]string{"Node", "Counted"}, totals)
 }
 
-func scheduledRows(e collect.Evidence, s collect.NodeState, letters letters) [][]string {
+func scheduledRows(e collect.Evidence, s collect.NodeState, letters Letters) [][]string {
 	type given struct{ virtual, backend string }
 	var order []given
 	count, foreign := map[given]int{}, map[given]int{}

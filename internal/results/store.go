@@ -22,6 +22,8 @@ const (
 	EvidenceFile   = "evidence.json"
 	NormalizedFile = "normalized.json"
 	ReadmeFile     = "README.md"
+	// PageFile is of all results: it lies beside their README.md.
+	PageFile = "index.html"
 )
 
 // Draft is a result directory that is not whole yet. It lies beside its
