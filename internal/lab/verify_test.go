@@ -335,20 +335,21 @@ func (c *copied) record(file string) {
 	c.write(index, content)
 }
 
-// TestVerifyIndex: the page of all results follows from them too.
+// TestVerifyIndex: the pages of all results follow from them too.
 func TestVerifyIndex(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(c *copied)
-		want   string
+		want   []string
 	}{
-		{"edited", func(c *copied) { c.replace("README.md", `^# .*`, "# Good news") }, `line 1 is "# Good news", the raw files lead to "# `},
-		{"a scenario missing from it", func(c *copied) { c.addScenario("iptables", "iptables-again") }, "line"},
+		{"edited", func(c *copied) { c.replace("README.md", `^# .*`, "# Good news") }, []string{`README.md: line 1 is "# Good news", the raw files lead to "# `}},
+		{"page edited", func(c *copied) { c.replace("index.html", `<h1>.*</h1>`, "<h1>Good news</h1>") }, []string{`index.html: line`}},
+		{"a scenario missing from it", func(c *copied) { c.addScenario("iptables", "iptables-again") }, []string{"README.md: line", "index.html: line"}},
 		{"a scenario gone", func(c *copied) {
 			if err := os.RemoveAll(filepath.Join(c.dir, "service-path", "nftables")); err != nil {
 				c.Fatal(err)
 			}
-		}, "line"},
+		}, []string{"README.md: line", "index.html: line"}},
 	}
 	for _, test := range tests {
 		t.Run(strings.ReplaceAll(test.name, " ", "-"), func(t *testing.T) {
@@ -359,8 +360,11 @@ func TestVerifyIndex(t *testing.T) {
 				t.Fatal(err)
 			}
 			last := all[len(all)-1]
-			if !last.Failed() || last.Dir != c.dir || len(last.Differences) != 1 || last.Differences[0].File != "README.md" || !strings.Contains(last.Differences[0].Text, test.want) {
-				t.Errorf("%+v, want README.md: %s", last, test.want)
+			same := slices.EqualFunc(last.Differences, test.want, func(d Difference, want string) bool {
+				return strings.HasPrefix(d.File+": "+d.Text, want)
+			})
+			if !last.Failed() || last.Dir != c.dir || !same {
+				t.Errorf("%+v, want %q", last, test.want)
 			}
 			for _, v := range all[:len(all)-1] {
 				if v.Failed() {

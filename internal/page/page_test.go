@@ -387,4 +387,3 @@ func TestNotWalked(t *testing.T) {
 		t.Error("what could not be walked is not said")
 	}
 }
-
