@@ -3,12 +3,15 @@
 # IMAGE_SOURCE=auto|registry|source, for the images of data planes
 # BUNDLE=FILE|DIR, to take images and charts from a bundle alone
 # KERNEL=auto|host|guest, whose kernel clusters run on
+# RESULTS=DIR, where `make experiment` writes instead of results/, and `make
+# regression` instead of a directory that it removes; `make e2e` judges what is there
 
 SCENARIOS ?=
 NODE_IMAGE ?= auto
 IMAGE_SOURCE ?= auto
 BUNDLE ?=
 KERNEL ?= auto
+RESULTS ?=
 IMAGES := --node-image $(NODE_IMAGE) --image-source $(IMAGE_SOURCE)
 RUN = $(if $(SCENARIOS),--scenario $(SCENARIOS)) $(if $(BUNDLE),--bundle $(BUNDLE)) --kernel $(KERNEL) $(IMAGES)
 FUZZTIME ?= 1000x
@@ -19,7 +22,7 @@ BUILD := CGO_ENABLED=0 go build -trimpath -gcflags=all=-dwarf=false -ldflags='-s
 .PHONY: experiment test page-test fuzz lint e2e regression verify engine qemu engine-stop clean bench help
 
 experiment: engine qemu bin/runner ## run the experiments on real clusters, write results/
-	bin/runner run $(RUN)
+	bin/runner run $(RUN) $(if $(RESULTS),--results $(RESULTS))
 
 test: ## unit tests with the race detector, the page in Chromium, a short fuzz of each decoder
 	@hack/cc.sh
@@ -41,13 +44,11 @@ lint: ## go vet and staticcheck
 	@test -z "$$(gofmt -l cmd hack images internal pkg test | tee /dev/stderr)"
 
 e2e: engine qemu bin/runner ## regression run on real clusters, compared with results/
-	bin/runner image cilium --guest $(IMAGES)
-	NODE_IMAGE=$(NODE_IMAGE) IMAGE_SOURCE=$(IMAGE_SOURCE) KERNEL=$(KERNEL) go test -tags e2e -count 1 -timeout 75m -v ./test/e2e
+	$(if $(RESULTS),,bin/runner image cilium --guest $(IMAGES))
+	RESULTS=$(abspath $(RESULTS)) NODE_IMAGE=$(NODE_IMAGE) IMAGE_SOURCE=$(IMAGE_SOURCE) KERNEL=$(KERNEL) go test -tags e2e -count 1 -timeout 75m -v ./test/e2e
 
 regression: engine qemu bin/runner ## run the experiments elsewhere, say what is not as in results/
-	@dir=$$(mktemp -d -t service-dataplane-regression-XXXXXX) && echo "results of this run: $$dir" && \
-	{ bin/runner run $(RUN) --results $$dir || [ $$? -eq 1 ]; } && \
-	bin/runner diff results $$dir --allow-missing && rm -r $$dir
+	@RESULTS=$(RESULTS) hack/regression.sh $(RUN)
 
 verify: bin/runner ## check the committed results again from their raw files
 	bin/runner verify results

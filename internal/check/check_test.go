@@ -33,7 +33,7 @@ func TestUnknownCheck(t *testing.T) {
 
 // TestEveryFileCounts takes each file away in turn.
 func TestEveryFileCounts(t *testing.T) {
-	onlyIPVS := []string{"ip_vs_stats.txt", "ipset.txt", "kube-ipvs0.json", "timer_list.txt"}
+	onlyIPVS := []string{"ip_vs_conn.txt", "ip_vs_stats.txt", "ipset.txt", "kube-ipvs0.json", "timer_list.txt"}
 	for _, scenario := range []string{"iptables", "cilium", "calico-ebpf", wrongPool} {
 		t.Run(scenario, func(t *testing.T) {
 			r := record(t, scenario)

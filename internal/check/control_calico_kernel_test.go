@@ -103,6 +103,7 @@ const (
 func calicoTrafficControls() []control {
 	moved := func(file string) []turn { return []turn{{"traffic.translation", collect.Fail, "", file}} }
 	seen := func(file string) []turn { return []turn{{"traffic.source", collect.Fail, "", file}} }
+	noWalk := func(file string) []turn { return append(seen(file), turn{"traffic.traced", collect.Fail, "", file}) }
 	return []control{
 		{"a connect() that Calico did not translate", "calico-ebpf", func(r *recorded) {
 			r.replace(byName, `("dialedAddress":"([^"]*)".*"peername":)"[^"]*","kernelRemote":"[^"]*"`, `$1"$2","kernelRemote":"$2"`)
@@ -144,10 +145,10 @@ func calicoTrafficControls() []control {
 		{"the address of a pod hidden by Calico", "calico-ebpf", func(r *recorded) {
 			entry, _, _ := strings.Cut(r.dialled(toWorker), ":")
 			r.replace(toWorker, `"sourceSeen":"[^:]*:`, `"sourceSeen":"`+entry+`:`)
-		}, seen(toWorker)},
+		}, noWalk(toWorker)},
 		{"the address of a pod hidden on the way to the ClusterIP", "calico-ebpf", func(r *recorded) {
 			r.replace(byName, `"sourceSeen":"[^:]*:`, `"sourceSeen":"10.244.9.1:`)
-		}, seen(byName)},
+		}, noWalk(byName)},
 		{"the address of the host hidden by the node it entered", "calico-ebpf", func(r *recorded) {
 			entry, _, _ := strings.Cut(r.dialled(hostToWorker), ":")
 			r.replace(hostToWorker, `"sourceSeen":"[^:]*:`, `"sourceSeen":"`+entry+`:`)
@@ -167,7 +168,8 @@ func calicoTableControls() []control {
 		}, []turn{table("worker")}},
 		{"a backend gone from the NAT maps that answered through this node", "calico-ebpf", func(r *recorded) {
 			r.rows("worker2", func(row *natRow) { row.keep(1) }, ofService(r)...)
-		}, []turn{table("worker2"), {"traffic.selection", collect.Fail, "", byName}}},
+		}, []turn{
+			{"traffic.traced", collect.Fail, "", byName}, table("worker2"), {"traffic.selection", collect.Fail, "", byName}}},
 		{"a backend of the NAT maps at another port", "calico-ebpf", func(r *recorded) {
 			r.rows("worker", func(row *natRow) { row.Backends[1].Port++ }, dnsMetrics)
 		}, []turn{table("worker")}},
@@ -191,12 +193,14 @@ func calicoTableControls() []control {
 		}, []turn{table("control-plane")}},
 		{"the NodePort is not at the node's address", "calico-ebpf", func(r *recorded) {
 			r.without("worker", r.dialled(hostToWorker))
-		}, []turn{table("worker")}},
+		}, []turn{
+			{"traffic.traced", collect.Fail, "", "host/host-nodeport-worker.jsonl"}, table("worker")}},
 		{"the NodePort is at an address of another node", "calico-ebpf", func(r *recorded) {
 			r.rows("worker", func(row *natRow) {
 				row.Frontend.Addr, _, _ = strings.Cut(r.dialled("host/host-nodeport-worker2.jsonl"), ":")
 			}, r.dialled(hostToWorker))
-		}, []turn{table("worker")}},
+		}, []turn{
+			{"traffic.traced", collect.Fail, "", "host/host-nodeport-worker.jsonl"}, table("worker")}},
 		{"a frontend in the NAT maps too many", "calico-ebpf", func(r *recorded) {
 			edit(r, "worker2/"+calico.NATFile, func(all []natRow) []natRow {
 				more := natRow{Backends: []natBackend{}}
@@ -206,7 +210,8 @@ func calicoTableControls() []control {
 		}, []turn{table("worker2")}},
 		{"no frontend in the NAT maps", "calico-ebpf", func(r *recorded) {
 			r.raw["worker/"+calico.NATFile].Data = []byte("[]\n")
-		}, []turn{table("worker")}},
+		}, []turn{
+			{"traffic.traced", collect.Fail, "", "host/host-nodeport-worker.jsonl"}, table("worker")}},
 		{"an endpoint that the NAT maps do not have", "calico-ebpf", func(r *recorded) {
 			dns := r.find("worker/"+calico.NATFile, `"addr": "([0-9.]+)",\s*"port": 9153\s*\}`)
 			r.replace(slicesJSON, `"`+strings.ReplaceAll(dns, ".", `\.`)+`"`, `"10.244.9.9"`)
@@ -221,7 +226,8 @@ func calicoTableControls() []control {
 		}, []turn{table("worker")}},
 		{"a row with something that is not known", "calico-ebpf", func(r *recorded) {
 			r.replace("worker/"+calico.NATFile, `\A\[`, `[{"frontend":{"addr":"10.98.77.7","port":80,"proto":6,"id":99,"count":0,"local":0,"weather":"fine"},"backends":[]},`)
-		}, []turn{unparsed("worker"), {"kernel.table", collect.Inconclusive, "", "worker/" + calico.NATFile}}},
+		}, []turn{
+			{"traffic.traced", collect.Inconclusive, "", "worker/calico-nat-dump.json"}, unparsed("worker"), {"kernel.table", collect.Inconclusive, "", "worker/" + calico.NATFile}}},
 		{"a client that keeps its backend", "calico-ebpf", func(r *recorded) {
 			address, _, _ := strings.Cut(dnsMetrics, ":")
 			backend := r.find("worker/"+calico.NATFile, `"addr": "([0-9.]+)",\s*"port": 9153\s*\}`)
@@ -247,14 +253,16 @@ func calicoTableControls() []control {
 		}, inconclusiveTable("worker/" + calico.NATTextFile)},
 		{"the text of nat dump that nothing needs failed", "calico-ebpf", func(r *recorded) {
 			r.outcome("worker/"+calico.NATTextFile, collect.Failed, "context deadline exceeded")
-		}, []turn{{"collect.complete", collect.Inconclusive, "", "worker/" + calico.NATTextFile}}},
+		}, []turn{
+			{"collect.complete", collect.Inconclusive, "", "worker/" + calico.NATTextFile},
+		}},
 	}
 }
 
 // inconclusiveTable is what comes of a service table of a node that is not known.
 func inconclusiveTable(file string) []turn {
 	var all []turn
-	for _, id := range []string{"traffic.selection", "kernel.table", "kernel.unparsed", "collect.complete"} {
+	for _, id := range []string{"traffic.selection", "traffic.traced", "kernel.table", "kernel.unparsed", "collect.complete"} {
 		all = append(all, turn{id, collect.Inconclusive, "", file})
 	}
 	return all

@@ -57,7 +57,7 @@ func calicoModeControls() []control {
 		}, actual(collect.Inconclusive, "worker/"+calico.CgroupFile)},
 		{"no bpftool", "calico-ebpf", func(r *recorded) {
 			r.outcome("worker2/"+calico.CgroupFile, collect.NotThere, `exec: "bpftool": executable file not found in $PATH`)
-		}, actual(collect.Inconclusive, "worker2/"+calico.CgroupFile)},
+		}, append(actual(collect.Inconclusive, "worker2/"+calico.CgroupFile), turn{"traffic.traced", collect.Inconclusive, "worker2", ""})},
 		{"connect() of IPv6 alone", "calico-ebpf", func(r *recorded) {
 			edit(r, "worker/"+calico.CgroupFile, func(all []map[string]any) []map[string]any {
 				return slices.DeleteFunc(all, func(p map[string]any) bool { return p["attach_type"] == "cgroup_inet4_connect" })

@@ -34,7 +34,10 @@ func ciliumModeControls() []control {
 		}, []turn{{"mode.declared", collect.Fail, "", "cluster/kube-proxy-configmap.json"}}},
 		{"one agent replaces nothing", "cilium", func(r *recorded) {
 			r.replace("worker/"+agentStatus, `"mode": "True"`, `"mode": "False"`)
-		}, []turn{{"mode.actual", collect.Fail, "", "worker/" + agentStatus}}},
+		}, []turn{
+			{"mode.actual", collect.Fail, "", "worker/" + agentStatus},
+			{"traffic.traced", collect.Fail, "", "host/host-nodeport-worker.jsonl"},
+		}},
 		{"one agent without socket LB", "cilium", func(r *recorded) {
 			r.replace("worker2/"+agentStatus, `("socketLB": \{)\s*"enabled": true`, "$1")
 		}, []turn{{"mode.actual", collect.Fail, "", "worker2/" + agentStatus}}},
@@ -110,10 +113,16 @@ func ciliumTrafficControls() []control {
 		{"the address of a pod hidden on the way through a NodePort", "cilium", func(r *recorded) {
 			entry := r.find("host/host-nodeport-worker.jsonl", `"dialedAddress":"([^:]*):`)
 			r.replace("client/nodeport-worker.jsonl", `"sourceSeen":"[^:]*:`, `"sourceSeen":"`+entry+`:`)
-		}, []turn{{"traffic.source", collect.Fail, "", "client/nodeport-worker.jsonl"}}},
+		}, []turn{
+			{"traffic.source", collect.Fail, "", "client/nodeport-worker.jsonl"},
+			{"traffic.traced", collect.Fail, "", "client/nodeport-worker.jsonl"},
+		}},
 		{"a source from outside kept though the backend is elsewhere", "cilium", func(r *recorded) {
 			r.replace("host/host-nodeport-control-plane.jsonl", `("localAddress":"([^:]*):.*"sourceSeen":")[^:]*:`, "$1$2:")
-		}, []turn{{"traffic.source", collect.Fail, "", "host/host-nodeport-control-plane.jsonl"}}},
+		}, []turn{
+			{"traffic.source", collect.Fail, "", "host/host-nodeport-control-plane.jsonl"},
+			{"traffic.traced", collect.Fail, "", "host/host-nodeport-control-plane.jsonl"},
+		}},
 	}
 }
 
@@ -145,7 +154,10 @@ func ciliumKernelControls() []control {
 				r.replace("control-plane/"+lbList, last, "")
 				r.replace("control-plane/"+lbFrontends, last, "")
 			}
-		}, []turn{{"kernel.table", collect.Fail, "", "control-plane/" + lbList}}},
+		}, []turn{
+			{"kernel.table", collect.Fail, "", "control-plane/" + lbList},
+			{"traffic.traced", collect.Fail, "", "host/host-nodeport-control-plane.jsonl"},
+		}},
 		{"another backend in the list of one agent", "cilium", func(r *recorded) {
 			r.replace("worker/"+agentList, `("realized": \{\s*"backend-addresses": \[\s*\{\s*"ip": ")[^"]*`, "${1}10.245.9.9")
 		}, []turn{{"kernel.table", collect.Fail, "", "worker/" + agentList}}},
@@ -188,6 +200,7 @@ func ciliumKernelControls() []control {
 			{"kernel.unparsed", collect.Inconclusive, "", "worker/" + lbList},
 			{"kernel.conntrack", collect.Skip, "", ""},
 			{"collect.complete", collect.Inconclusive, "", "worker/" + lbList},
+			{"traffic.traced", collect.Inconclusive, "", "worker/cilium-bpf-lb-list.json"},
 		}},
 		{"health checking switched off", "cilium", func(r *recorded) {
 			r.outcome("worker/cilium-health.json", collect.NotThere, "health.sock: connect: no such file or directory")

@@ -29,7 +29,10 @@ func ipvsControls() []control {
 		{"another scheduler on one node than sh", shRun, scheduler("sh", "mh"), []turn{{"kernel.table", collect.Fail, "", services}}},
 		{"no virtual services on one node", ipvsRun, func(r *recorded) {
 			r.replaceAll(services, `^(TCP|UDP|  -> \w+:\w+ ).*\n`, "")
-		}, []turn{{"kernel.table", collect.Fail, "", services}}},
+		}, []turn{
+			{"kernel.table", collect.Fail, "", services},
+			{"traffic.traced", collect.Inconclusive, "worker", ""},
+		}},
 		{"a virtual service of no set", ipvsRun, func(r *recorded) {
 			r.raw[services].Data = append(r.raw[services].Data, "TCP  0A604D07:0050 rr  \n"...)
 		}, []turn{
@@ -41,10 +44,14 @@ func ipvsControls() []control {
 		}, []turn{
 			{"kernel.table", collect.Fail, "", services},
 			{"kernel.unparsed", collect.Fail, "", services},
+			{"traffic.traced", collect.Fail, "", "client/nodeport-worker.jsonl"},
 		}},
 		{"no NodePort at the node's address", ipvsRun, func(r *recorded) {
 			r.replace(services, `^TCP  `+hexAddress(r.decode().Nodes[1].InternalIP)+`:.*\n(  ->.*\n)+`, "")
-		}, []turn{{"kernel.table", collect.Fail, "", services}}},
+		}, []turn{
+			{"kernel.table", collect.Fail, "", services},
+			{"traffic.traced", collect.Fail, "", "client/nodeport-worker.jsonl"},
+		}},
 		{"a backend at weight 0", ipvsRun, func(r *recorded) {
 			r.replace(services, `(^TCP  \w+:7581 rr .*\n  -> \S+ +Masq +)1 `, "${1}0 ")
 		}, []turn{{"kernel.table", collect.Fail, "", services}}},
@@ -93,10 +100,14 @@ func ipvsControls() []control {
 			{"kernel.table", collect.Inconclusive, "", "worker/ipset.txt"},
 			{"kernel.unparsed", collect.Inconclusive, "", "worker/ipset.txt"},
 			{"collect.complete", collect.Inconclusive, "", "worker/ipset.txt"},
+			{"traffic.traced", collect.Inconclusive, "", "worker/ipset.txt"},
 		}},
 		{"iptables programmed beside IPVS", ipvsRun, func(r *recorded) {
 			r.copyFrom(record(r.T, "iptables"), "worker/"+nftSave)
-		}, []turn{{"mode.sole", collect.Fail, "", "worker/" + nftSave}}},
+		}, []turn{
+			{"mode.sole", collect.Fail, "", "worker/" + nftSave},
+			{"traffic.traced", collect.Inconclusive, "worker", ""},
+		}},
 	}
 }
 

@@ -15,6 +15,7 @@ func kernelControls() []control {
 		}, []turn{
 			{"kernel.table", collect.Fail, "", "worker/" + nftSave},
 			{"traffic.selection", collect.Fail, "", "client/nodeport-worker.jsonl"},
+			{"traffic.traced", collect.Fail, "", "client/nodeport-worker.jsonl"},
 		}},
 		{"a backend at another port", "iptables", func(r *recorded) {
 			r.replace("worker2/"+nftSave, `(kube-dns:dns".*--to-destination 10\.244\.\d+\.\d+):53`, "${1}:54")
@@ -30,7 +31,10 @@ func kernelControls() []control {
 		}, []turn{{"kernel.table", collect.Fail, "", "worker/" + nftSave}}},
 		{"a NodePort that does not masquerade", "iptables", func(r *recorded) {
 			r.replace("worker/"+nftSave, `^-A KUBE-EXT-.* -j KUBE-MARK-MASQ\n`, "")
-		}, []turn{{"kernel.table", collect.Fail, "", "worker/" + nftSave}}},
+		}, []turn{
+			{"kernel.table", collect.Fail, "", "worker/" + nftSave},
+			{"traffic.traced", collect.Fail, "", "client/nodeport-worker.jsonl"},
+		}},
 		{"an endpoint the API does not have", "nftables", func(r *recorded) {
 			r.replace(slicesJSON, `"10\.244\.0\.3"`, `"10.244.0.9"`)
 		}, []turn{{"kernel.table", collect.Fail, "", "worker/nft-ruleset.json"}}},
@@ -45,6 +49,7 @@ func kernelControls() []control {
 		}, []turn{
 			{"kernel.unparsed", collect.Fail, "", "worker/" + nftSave},
 			{"kernel.table", collect.Inconclusive, "", "worker/" + nftSave},
+			{"traffic.traced", collect.Inconclusive, "", "worker/" + nftSave},
 		}},
 		{"a rule that is not understood, of IPv6", "iptables", func(r *recorded) {
 			r.raw["worker/ip6tables-legacy-save.txt"].Data = []byte("*nat\n:PREROUTING ACCEPT [0:0]\n:KUBE-SERVICES - [0:0]\n-A KUBE-SERVICES -m strange --rule -j ACCEPT\nCOMMIT\n")
@@ -80,6 +85,7 @@ func kernelControls() []control {
 			{"kernel.table", collect.Inconclusive, "", "worker/" + nftSave},
 			{"kernel.unparsed", collect.Inconclusive, "", "worker/" + nftSave},
 			{"collect.complete", collect.Inconclusive, "", "worker/" + nftSave},
+			{"traffic.traced", collect.Inconclusive, "", "worker/" + nftSave},
 		}},
 		{"JSON failed and the text is there", "nftables", func(r *recorded) {
 			r.outcome("worker/nft-ruleset.json", collect.Failed, "nft: out of memory")
@@ -100,6 +106,7 @@ func kernelControls() []control {
 			{"traffic.source", collect.Inconclusive, "", "cluster/pods.json"},
 			{"kernel.table", collect.Inconclusive, "", "cluster/pods.json"},
 			{"collect.complete", collect.Inconclusive, "", "cluster/pods.json"},
+			{"traffic.traced", collect.Inconclusive, "", "cluster/pods.json"},
 		}},
 	}
 }

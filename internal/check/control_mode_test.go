@@ -58,10 +58,16 @@ func modeControls() []control {
 		{"a stale chain of iptables mode beside nftables", "nftables", func(r *recorded) {
 			r.replace("worker/"+nftSave, `^\*nat\n`, "*nat\n:KUBE-SVC-STALE - [0:0]\n:KUBE-SEP-STALE - [0:0]\n")
 			r.replace("worker/"+nftSave, `(^\*nat\n(?:.*\n)*?)COMMIT`, "${1}-A KUBE-SVC-STALE -j KUBE-SEP-STALE\nCOMMIT")
-		}, []turn{{"mode.sole", collect.Fail, "", "worker/" + nftSave}}},
+		}, []turn{
+			{"mode.sole", collect.Fail, "", "worker/" + nftSave},
+			{"traffic.traced", collect.Inconclusive, "worker", ""},
+		}},
 		{"a jump to a Service's chain beside nftables", "nftables", func(r *recorded) {
 			r.copyFrom(record(r.T, "iptables"), "control-plane/"+nftSave)
-		}, []turn{{"mode.sole", collect.Fail, "", "control-plane/" + nftSave}}},
+		}, []turn{
+			{"mode.sole", collect.Fail, "", "control-plane/" + nftSave},
+			{"traffic.traced", collect.Inconclusive, "control-plane", ""},
+		}},
 		{"nftables programmed beside iptables", "iptables", func(r *recorded) {
 			r.copyFrom(record(r.T, "nftables"), "worker2/nft-ruleset.json")
 		}, []turn{{"mode.sole", collect.Fail, "", "worker2/nft-ruleset.json"}}},
@@ -72,7 +78,8 @@ func modeControls() []control {
 			r.outcome("worker/ip_vs.txt", collect.Captured, "")
 			r.raw["worker/ip_vs.txt"].Data = []byte("IP Virtual Server version 1.2.1 (size=4096)\nProt LocalAddress:Port Scheduler Flags\n" +
 				"  -> RemoteAddress:Port Forward Weight ActiveConn InActConn\nTCP  0A600001:01BB rr\n  -> AC120004:192B      Masq    1      0          0\n")
-		}, []turn{{"mode.sole", collect.Fail, "", "worker/ip_vs.txt"}, {"kernel.unparsed", collect.Fail, "", "worker/ip_vs.txt"}}},
+		}, []turn{
+			{"traffic.traced", collect.Inconclusive, "worker", ""}, {"mode.sole", collect.Fail, "", "worker/ip_vs.txt"}, {"kernel.unparsed", collect.Fail, "", "worker/ip_vs.txt"}}},
 		{"IPVS in the kernel without a row", "iptables", func(r *recorded) {
 			r.outcome("worker/ip_vs.txt", collect.Captured, "")
 			r.raw["worker/ip_vs.txt"].Data = []byte("IP Virtual Server version 1.2.1 (size=4096)\nProt LocalAddress:Port Scheduler Flags\n" +
@@ -80,7 +87,10 @@ func modeControls() []control {
 		}, nil},
 		{"both iptables back ends", "iptables", func(r *recorded) {
 			r.raw["worker/iptables-legacy-save.txt"].Data = r.raw["worker/"+nftSave].Data
-		}, []turn{{"mode.sole", collect.Fail, "", "worker/iptables-legacy-save.txt"}}},
+		}, []turn{
+			{"mode.sole", collect.Fail, "", "worker/iptables-legacy-save.txt"},
+			{"traffic.traced", collect.Inconclusive, "worker", ""},
+		}},
 		{"Service of another type", "iptables", func(r *recorded) {
 			r.replace(servicesJSON, `"type": ?"NodePort"`, `"type":"LoadBalancer"`)
 		}, []turn{{"objects.service", collect.Fail, "", servicesJSON}}},

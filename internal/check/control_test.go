@@ -10,7 +10,7 @@ import (
 
 // TestRecordedRunsPass is what every negative control starts from.
 func TestRecordedRunsPass(t *testing.T) {
-	for run, checks := range map[string]int{"iptables": 15, "nftables": 15, "ipvs": 15, "ipvs-lc": 15, "ipvs-sh": 15, "cilium": 15, "cilium-kube-proxy": 15, "calico-ebpf": 15, wrongPool: 3} {
+	for run, checks := range map[string]int{"iptables": 16, "nftables": 16, "ipvs": 16, "ipvs-lc": 16, "ipvs-sh": 16, "cilium": 16, "cilium-kube-proxy": 16, "calico-ebpf": 16, wrongPool: 3} {
 		t.Run(run, func(t *testing.T) {
 			judged := record(t, run).judge()
 			if len(judged) != checks {
@@ -41,7 +41,7 @@ type control struct {
 }
 
 func controls() []control {
-	return slices.Concat(modeControls(), trafficControls(), kernelControls(), ipvsControls(), ciliumControls(), calicoControls(), refusalControls())
+	return slices.Concat(modeControls(), trafficControls(), tracedControls(), kernelControls(), ipvsControls(), ciliumControls(), calicoControls(), refusalControls())
 }
 
 // TestEveryCheckHasAControl: a check that no control turns could be one that cannot

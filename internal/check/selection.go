@@ -5,7 +5,6 @@ import (
 	"math"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"service-dataplane/internal/evidence"
 	"service-dataplane/internal/spec"
@@ -35,55 +34,32 @@ func selection(in subject, j *judgement) {
 	}
 }
 
-// alpha bounds the probability that a run of a data plane that does choose at
-// random fails the check, over all its entry points.
-const alpha = 0.001
-
 // random tests each entry point by itself, and all of them together: an
 // imbalance too small to show at one may be the same at each.
 func random(in subject, ready []collect.Endpoint, j *judgement) {
-	var points []collect.EntryPoint
-	var splits []string
-	var pValues []float64
+	var all splits
 	in.through(j, func(p collect.EntryPoint) {
 		shares, ok := in.shares(p, ready, j)
 		if !ok {
 			return
 		}
-		counts, text := make([]int, len(shares)), make([]string, len(shares))
+		counts := make([]int, len(shares))
 		for i, s := range shares {
 			for _, a := range p.Attempts {
 				if a.Backend.PodIP == s.backend {
 					counts[i]++
 				}
 			}
-			text[i] = fmt.Sprint(counts[i])
 		}
-		points = append(points, p)
-		splits = append(splits, strings.Join(text, ":"))
-		pValues = append(pValues, pValue(counts, probabilities(shares)))
+		all.add(p, counts, probabilities(shares))
 	})
-	if len(points) == 0 {
+	if len(all) == 0 {
 		return
 	}
-	family := pValues
-	if len(points) > 1 {
-		family = append(slices.Clone(pValues), together(pValues))
+	for _, s := range all.judge(j, "which the entry node's own table gives") {
+		j.quote(s.From, collect.Ref{File: s.File}, "split %s", s)
 	}
-	rejected := holm(family, alpha)
-	for i, p := range points {
-		ref := collect.Ref{File: p.File}
-		switch {
-		case rejected[i]:
-			j.contradict(p.From, ref, "connections are split %s, which the entry node's own table gives with p = %.2g", splits[i], pValues[i])
-		case rejected[len(family)-1]:
-			j.contradict(p.From, ref, "connections are split %s (p = %.2g): together with the other entry points less even than chance allows (p = %.2g)",
-				splits[i], pValues[i], family[len(family)-1])
-		default:
-			j.quote(p.From, ref, "split %s, p = %.2g", splits[i], pValues[i])
-		}
-	}
-	j.note = canShow(in.experiment.Connections, len(ready), len(family))
+	j.note = canShow(in.experiment.Connections, len(ready), all.tests())
 }
 
 // canShow says how little a number of connections shows.

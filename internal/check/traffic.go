@@ -17,6 +17,7 @@ func trafficChecks() []Definition {
 		{"traffic.selection", "Every entry point spreads its connections over the endpoints as the scenario's data plane selects them.", selection},
 		{"traffic.translation", "Every connection was translated where the scenario expects it, at the socket or in the packet, and its client is told the address it dialled.", translation},
 		{"traffic.source", "At every entry point the backends see the source address that the scenario expects.", source},
+		{"traffic.traced", "Every connection went where the rules and rows of the node it entered lead, walked one by one, in the shares they give and with the source address they leave it.", traced},
 	}
 }
 

@@ -239,6 +239,14 @@ func (c *comparison) traffic() {
 	compareLists(c, c.base.Traffic, c.new.Traffic,
 		func(t evidence.NormalizedTraffic) string { return t.Name },
 		func(t evidence.NormalizedTraffic) (string, string) { return "", "traffic " + t.Name },
+		func(a, b evidence.NormalizedTraffic) { c.walks("traffic "+a.Name+": walk", a.Walks, b.Walks) })
+}
+
+// walks are one a node for a client that dials one address.
+func (c *comparison) walks(subject string, base, new []evidence.NormalizedWalk) {
+	compareLists(c, base, new,
+		func(w evidence.NormalizedWalk) string { return w.Node },
+		func(w evidence.NormalizedWalk) (string, string) { return w.Node, subject },
 		nothingInside)
 }
 

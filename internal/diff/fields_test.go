@@ -62,6 +62,10 @@ func full() evidence.Normalized {
 		Traffic: []evidence.NormalizedTraffic{{
 			Name: "nodeport", Sent: 12, Answered: 11, Failed: 1, Source: "entry-node", SourceFits: true,
 			Translated: []string{"packet"}, Trackers: []string{"conntrack"}, EndpointsOnly: true,
+			Walks: []evidence.NormalizedWalk{{
+				Node: "worker", Encoding: "ipvs", Selection: collect.SelectRoundRobin, Endings: []string{"1/2 rejected"}, Stopped: true,
+				Ways: []string{"1/2 to pod:demo/echo-server@worker at 8080, masqueraded: yes"},
+			}},
 		}},
 		Checks: []evidence.NormalizedCheck{{ID: "kernel.table", Verdict: collect.Pass}},
 	}

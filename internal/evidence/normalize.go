@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"cmp"
+	"fmt"
 	"net/netip"
 	"slices"
 
@@ -10,7 +11,7 @@ import (
 )
 
 // Schema is the version of Normalized's form.
-const Schema = 2
+const Schema = 3
 
 // Normalized is evidence with a symbol for every value that differs between
 // two runs of one scenario, and without times, counters, ephemeral ports, line
@@ -124,6 +125,21 @@ type NormalizedTraffic struct {
 	// Trackers are whose records of the entry node have the packets translated.
 	Trackers      []string `json:"trackers"`
 	EndpointsOnly bool     `json:"endpointsOnly"`
+	// Walks are where the entry node's rules lead such connections.
+	Walks []NormalizedWalk `json:"walks"`
+}
+
+// NormalizedWalk is a walk by its ends: the hops are in the evidence.
+type NormalizedWalk struct {
+	Node      string            `json:"node"`
+	Encoding  string            `json:"encoding"`
+	Selection collect.Selection `json:"selection,omitempty"`
+	// Ways are parts with a backend: "1/2 to pod:demo/echo@worker at 8080, masqueraded: no".
+	Ways []string `json:"ways"`
+	// Endings are parts without a backend: "1/2 rejected".
+	Endings []string `json:"endings,omitempty"`
+	// Stopped: the walk did not come to its end.
+	Stopped bool `json:"stopped,omitempty"`
 }
 
 // NormalizedCheck is a check's verdict.
@@ -158,7 +174,7 @@ func Normalize(e collect.Evidence, checks []collect.Check) Normalized {
 		n.Nodes = append(n.Nodes, node)
 	}
 	for _, p := range e.Traffic {
-		n.Traffic = append(n.Traffic, normalizedTraffic(e, p, ready))
+		n.Traffic = append(n.Traffic, normalizedTraffic(e, p, ready, names))
 	}
 	for _, c := range checks {
 		n.Checks = append(n.Checks, NormalizedCheck{c.ID, c.Verdict})
@@ -194,10 +210,14 @@ func normalizedMode(m collect.Mode) NormalizedMode {
 	return n
 }
 
-func normalizedTraffic(e collect.Evidence, p collect.EntryPoint, ready map[netip.Addr]bool) NormalizedTraffic {
+func normalizedTraffic(e collect.Evidence, p collect.EntryPoint, ready map[netip.Addr]bool, names names) NormalizedTraffic {
 	fit, _ := Sources(e, p)
 	t := NormalizedTraffic{
 		Name: p.Name, Sent: p.Sent, Source: p.ExpectedSource, SourceFits: fit != nil, Translated: []string{}, EndpointsOnly: true,
+		Walks: []NormalizedWalk{},
+	}
+	for _, w := range p.Walks {
+		t.Walks = append(t.Walks, names.walk(w))
 	}
 	for _, a := range p.Attempts {
 		if a.Error != "" {
@@ -221,4 +241,20 @@ func normalizedTraffic(e collect.Evidence, p collect.EntryPoint, ready map[netip
 		t.Trackers = Trackers(e, p)
 	}
 	return t
+}
+
+func (names names) walk(w collect.Walk) NormalizedWalk {
+	n := NormalizedWalk{
+		Node: w.Node, Encoding: w.Trace.Encoding, Selection: w.Trace.Selection, Ways: []string{}, Stopped: w.Trace.Stopped != nil,
+	}
+	for _, b := range w.Trace.Backends {
+		n.Ways = append(n.Ways, fmt.Sprintf("%s to %s at %d, masqueraded: %s",
+			b.Probability, names.of(b.Backend.Addr()), b.Backend.Port(), b.Masqueraded.Decision))
+	}
+	slices.Sort(n.Ways)
+	for _, e := range w.Trace.Endings {
+		n.Endings = append(n.Endings, fmt.Sprintf("%s %s", e.Probability, e.Fate))
+	}
+	slices.Sort(n.Endings)
+	return n
 }

@@ -1,14 +1,18 @@
 package lab
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"service-dataplane/internal/diff"
 	"service-dataplane/internal/results"
+	"service-dataplane/pkg/collect"
 )
 
 func statements(r diff.Report) []string {
@@ -28,30 +32,66 @@ func TestDiffCommitted(t *testing.T) {
 	}
 }
 
+// lowest are the nodes of the two endpoints of the committed run of iptables, first
+// the one of the lower address: kube-proxy writes its rule first.
+func lowest(t *testing.T) (first, second string) {
+	t.Helper()
+	raw, err := os.ReadFile("../../results/service-path/iptables/evidence.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document results.Document
+	if err := json.Unmarshal(raw, &document); err != nil {
+		t.Fatal(err)
+	}
+	all := document.Evidence.Objects.Endpoints
+	slices.SortFunc(all, func(a, b collect.Endpoint) int { return a.Address.Compare(b.Address) })
+	return all[0].Node, all[1].Node
+}
+
 // TestDiffRawFiles changes one thing in the raw files of a run: a line says so,
 // whatever the derived files beside them say.
 func TestDiffRawFiles(t *testing.T) {
 	const rules = "raw/worker/iptables-nft-save.txt"
+	gone, left := lowest(t)
+	way := func(share, node string) string {
+		return fmt.Sprintf("%s to pod:echo-server@%s at 8080, masqueraded: yes", share, node)
+	}
+	ways := way("1/2", "worker") + ", " + way("1/2", "worker2") + " → " + way("1", left)
 	tests := []struct {
 		name, scenario string
 		change         func(*copied)
 		want           []string
 	}{
 		{"a backend is not chosen any more", "iptables", func(c *copied) {
-			c.replace(rules, `^-A KUBE-SVC-\w+ -m comment --comment "service-dataplane/echo-server:http -> 10.244.2.2:8080".*\n`, "")
-			c.replace(rules, `(service-dataplane/echo-server:http -> 10.244.1.3:8080") -m statistic --mode random --probability 0.50000000000`, "$1")
+			c.replace(rules, `^-A KUBE-SVC-\w+ -m comment --comment "service-dataplane/echo-server:http -> .*--probability.*\n`, "")
 		}, []string{
-			"regression: worker svc:echo-server ClusterIP 80: backend pod:echo-server@worker2: probability 0.5 → 1",
-			"regression: worker svc:echo-server ClusterIP 80: backend pod:echo-server@worker is missing",
-			"regression: worker svc:echo-server NodePort 30081: backend pod:echo-server@worker2: probability 0.5 → 1",
-			"regression: worker svc:echo-server NodePort 30081: backend pod:echo-server@worker is missing",
+			"regression: worker svc:echo-server ClusterIP 80: backend pod:echo-server@" + left + ": probability 0.5 → 1",
+			"regression: worker svc:echo-server ClusterIP 80: backend pod:echo-server@" + gone + " is missing",
+			"regression: worker svc:echo-server NodePort 30081: backend pod:echo-server@" + left + ": probability 0.5 → 1",
+			"regression: worker svc:echo-server NodePort 30081: backend pod:echo-server@" + gone + " is missing",
+			"regression: worker traffic nodeport-worker: walk: selection random → none",
+			"regression: worker traffic nodeport-worker: walk: ways " + ways,
+			"regression: worker traffic host-nodeport-worker: walk: selection random → none",
+			"regression: worker traffic host-nodeport-worker: walk: ways " + ways,
 			"regression: check traffic.selection: pass → fail",
+			"regression: check traffic.traced: pass → fail",
+			"regression: check kernel.table: pass → fail",
+		}},
+		{"another scheduler of IPVS", "ipvs", func(c *copied) {
+			const file = "raw/worker/ip_vs.txt" // one row for each address of the node
+			c.write(file, regexp.MustCompile(`(?m)^(TCP  \w+:7581) rr`).ReplaceAll(c.read(file), []byte("$1 lc")))
+		}, []string{
+			"regression: worker svc:echo-server NodePort 30081: selection round-robin → least-connection",
+			"regression: worker traffic nodeport-worker: walk: selection round-robin → least-connection",
+			"regression: worker traffic host-nodeport-worker: walk: selection round-robin → least-connection",
 			"regression: check kernel.table: pass → fail",
 		}},
 		{"another scheduler", "cilium", func(c *copied) {
 			c.replace("raw/worker/cilium-status.json", `"algorithm": "Random"`, `"algorithm": "Maglev"`)
 		}, []string{
 			"regression: worker svc:echo-server NodePort 30081 in cilium-bpf-lb-list.json: selection random → maglev",
+			"regression: worker traffic host-nodeport-worker: walk: selection random → maglev",
 			"regression: check kernel.table: pass → fail",
 		}},
 		{"every source is masqueraded", "iptables", func(c *copied) {

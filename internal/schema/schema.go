@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"service-dataplane/pkg/collect"
 )
 
 // draft is the version of JSON Schema.
@@ -43,6 +45,7 @@ var text = map[reflect.Type]string{
 	reflect.TypeFor[netip.Addr]():     "An IP address; empty where there is none.",
 	reflect.TypeFor[netip.AddrPort](): "An IP address and a port; empty where there is none.",
 	reflect.TypeFor[netip.Prefix]():   "A subnet; empty where there is none.",
+	reflect.TypeFor[collect.Share]():  "A part of all new connections, as a fraction: 1/2.",
 }
 
 // of is the schema of a type. partial is a struct of which any field may be

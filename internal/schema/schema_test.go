@@ -125,7 +125,7 @@ func TestRefused(t *testing.T) {
 		{"no statement", Evidence, evidence, `"statement": [^\n]*`, ``, "missing property 'statement'"},
 		{"a port beyond all", Evidence, evidence, `"port": 8080`, `"port": 80800`, "maximum: got 80,800, want 65,535"},
 		{"a kind of frontend that is none", Evidence, evidence, `"kind": "NodePort"`, `"kind": "HostPort"`, "value must be one of"},
-		{"a field that is not known", Normalized, normalized, `"schema": 2`, `"schema": 2, "started": "now"`, "additional properties 'started' not allowed"},
+		{"a field that is not known", Normalized, normalized, `"schema": `, `"started": "now", "schema": `, "additional properties 'started' not allowed"},
 		{"a volatile address", Normalized, normalized, `"address": "pod:[^"]*"`, `"address": ["10.244.0.7"]`, "got array, want string"},
 		{"no nodes", Normalized, normalized, `"nodes":`, `"node":`, "missing property 'nodes'"},
 		{"another kind", Scenario, scenario, `kind: Scenario`, `kind: Experiment`, "value must be 'Scenario'"},

@@ -60,7 +60,7 @@ func met(n *node, p collect.Packet, only string) ([]encoding, error) {
 		}
 		programs, err := e.programs(n, p)
 		if err = errors.Join(n.err, err); err != nil {
-			return nil, fmt.Errorf("%s: %w", n.role, err)
+			return nil, err
 		}
 		if !programs {
 			continue
@@ -72,7 +72,7 @@ func met(n *node, p collect.Packet, only string) ([]encoding, error) {
 	}
 	switch {
 	case len(proxies) > 1:
-		return nil, fmt.Errorf("%s holds Services as %s; choose one with --encoding", n.role, strings.Join(proxies, " and "))
+		return nil, fmt.Errorf("%s holds Services as %s, and what one does changes what the other sees; --encoding walks one alone", n.role, strings.Join(proxies, " and "))
 	case len(found) == 0 && only != "":
 		return nil, fmt.Errorf("%s holds no Services as %s", n.role, only)
 	case len(found) == 0:
@@ -95,11 +95,21 @@ func traceCilium(n *node, p collect.Packet) (collect.Trace, error) {
 }
 
 func calicoPrograms(n *node, _ collect.Packet) (bool, error) {
-	return len(n.file(calico.NATFile))+len(n.file(calico.NATTextFile)) > 0, nil
+	raw := calicoMaps(n)
+	return raw.NAT != nil || len(raw.NATText) > 0, nil
+}
+
+// calicoMaps are JSON, or text where calico-node writes no JSON. One that wrote
+// nothing at all could not read the maps.
+func calicoMaps(n *node) (raw calico.Raw) {
+	if raw.NAT = n.file(calico.NATFile); raw.NAT == nil {
+		raw.NATText = n.file(calico.NATTextFile)
+	}
+	return raw
 }
 
 func traceCalico(n *node, p collect.Packet) (collect.Trace, error) {
-	raw := calico.Raw{NAT: n.file(calico.NATFile), NATText: n.file(calico.NATTextFile)}
+	raw := calicoMaps(n)
 	cgroup := n.file(calico.CgroupFile)
 	if n.err != nil {
 		return collect.Trace{}, n.err

@@ -41,7 +41,7 @@ func Walk(files Files, e collect.Evidence, r Request) (collect.Walk, error) {
 	for i, way := range ways {
 		t, err := way.trace(n, p)
 		if err != nil {
-			return result, fmt.Errorf("%s: %w", r.Node, err)
+			return result, err
 		}
 		locate(&t, r.Node, e)
 		result.Trace = t

@@ -5,10 +5,12 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
@@ -17,6 +19,7 @@ import (
 
 	"service-dataplane/internal/lab"
 	"service-dataplane/internal/progress"
+	"service-dataplane/internal/report"
 	"service-dataplane/internal/results"
 	"service-dataplane/internal/spec"
 	"service-dataplane/pkg/collect"
@@ -25,12 +28,17 @@ import (
 // TestServicePath runs the experiment on every scenario, those that share a cluster
 // together, and compares what it finds with the committed results. BUNDLE=FILE|DIR
 // in the environment takes images from there, as for -run TestServicePath/calico-ebpf.
+// With RESULTS=DIR it judges what `make regression` has left there, and runs nothing.
 func TestServicePath(t *testing.T) {
 	experiment := loadExperiment(t)
 	for _, scenarios := range together(loadScenarios(t)) {
 		t.Run(scenarios[0].Metadata.Name, func(t *testing.T) {
 			dir := t.TempDir()
-			for i, outcome := range runTogether(t, experiment, scenarios, dir) {
+			outcomes := ranAlready
+			if os.Getenv("RESULTS") == "" {
+				outcomes = runTogether
+			}
+			for i, outcome := range outcomes(t, experiment, scenarios, dir) {
 				t.Run(outcome.Scenario, func(t *testing.T) {
 					if outcome.Verdict == collect.Skip {
 						t.Skip(outcome.Reason)
@@ -53,10 +61,9 @@ func regression(experiment spec.Experiment, scenario spec.Scenario, outcome lab.
 			return ctx
 		}).
 		Assess("normalized evidence equals the committed one", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-			committed := filepath.Join(repo, "results", experiment.Metadata.Name, scenario.Metadata.Name, results.NormalizedFile)
-			want, got := read(t, committed), read(t, filepath.Join(outcome.Dir, results.NormalizedFile))
-			if !bytes.Equal(want, got) {
-				t.Errorf("%s differs from this run's:\n%s", committed, got)
+			committed := filepath.Join(repo, "results", experiment.Metadata.Name, scenario.Metadata.Name)
+			if !bytes.Equal(read(t, filepath.Join(committed, results.NormalizedFile)), read(t, filepath.Join(outcome.Dir, results.NormalizedFile))) {
+				t.Errorf("%s differs from this run's:\n%s", committed, different(t, committed, outcome.Dir))
 			}
 			return ctx
 		}).
@@ -89,6 +96,26 @@ func together(scenarios []spec.Scenario) [][]spec.Scenario {
 		} else {
 			all = append(all, []spec.Scenario{s})
 		}
+	}
+	return all
+}
+
+// ranAlready are the outcomes of a run that was made before, in copies.
+func ranAlready(t *testing.T, experiment spec.Experiment, scenarios []spec.Scenario, dir string) (all []lab.Outcome) {
+	t.Helper()
+	for _, s := range scenarios {
+		from := filepath.Join(os.Getenv("RESULTS"), experiment.Metadata.Name, s.Metadata.Name)
+		o := lab.Outcome{Scenario: s.Metadata.Name, Dir: filepath.Join(dir, s.Metadata.Name)}
+		switch _, err := os.Stat(from); {
+		case errors.Is(err, os.ErrNotExist):
+			o.Verdict, o.Reason = collect.Skip, "not run before: "+from+" is not there; the run says why"
+		default:
+			if err := os.CopyFS(o.Dir, os.DirFS(from)); err != nil {
+				t.Fatal(err)
+			}
+			o.Checks = verify(t, o.Dir)[0].Checks
+		}
+		all = append(all, o)
 	}
 	return all
 }
@@ -152,6 +179,18 @@ func assertFinds(t *testing.T, dir, id, node string) {
 			}
 		}
 	}
+}
+
+// different says what differs between two results.
+func different(t *testing.T, base, new string) string {
+	t.Helper()
+	r, err := lab.Diff(base, new, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	report.DiffTable(&text, r)
+	return text.String()
 }
 
 func verify(t *testing.T, dir string) []lab.Verified {

@@ -1,6 +1,7 @@
 package calico
 
 import (
+	"fmt"
 	"strings"
 
 	"service-dataplane/pkg/collect"
@@ -47,6 +48,9 @@ func Trace(raw Raw, cgroup []byte, p collect.Packet) (collect.Trace, error) {
 func connectProgram(cgroup []byte, p collect.Packet) (*Program, error) {
 	if p.Origin == collect.FromOutside || p.Protocol == "SCTP" {
 		return nil, nil
+	}
+	if len(cgroup) == 0 {
+		return nil, fmt.Errorf("%s has nothing: whether a program translates at connect() is not known", CgroupFile)
 	}
 	programs, err := DecodeAttached(cgroup)
 	if err != nil {
