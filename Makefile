@@ -19,7 +19,7 @@ FUZZTIME ?= 1000x
 # The flags of the node image build: what both link is compiled once.
 BUILD := CGO_ENABLED=0 go build -trimpath -gcflags=all=-dwarf=false -ldflags='-s -w'
 
-.PHONY: experiment test page-test fuzz lint e2e regression verify engine qemu engine-stop clean bench help
+.PHONY: experiment test page-test fuzz lint e2e regression verify engine qemu engine-stop clean bench bench-decode help
 
 experiment: engine qemu bin/runner ## run the experiments on real clusters, write results/
 	bin/runner run $(RUN) $(if $(RESULTS),--results $(RESULTS))
@@ -68,6 +68,9 @@ clean: bin/runner ## delete this project's clusters and scratch files
 
 bench: engine bin/runner ## a run's wall time against a bare kind cluster
 	hack/bench.sh
+
+bench-decode: ## each decoder on a large node's files, against merely reading them
+	hack/bench-decode.sh
 
 .PHONY: bin/runner
 bin/runner:

@@ -72,7 +72,7 @@ func (s *source) kernel(role string, service collect.Service) collect.NodeState 
 // iptables decodes both dumps of one family, the live one first, and says
 // which that is; "" where it cannot.
 func (s *source) iptables(role, family string, state *collect.NodeState) string {
-	dumps := map[string][]byte{}
+	counted := map[string]iptables.Counts{}
 	var tables []collect.NodeTable
 	for _, variant := range []string{iptables.LiveNFT, iptables.LiveLegacy} {
 		file := onNode(role, fmt.Sprintf("%s-%s-save.txt", family, variant))
@@ -80,13 +80,12 @@ func (s *source) iptables(role, family string, state *collect.NodeState) string 
 		if !ok {
 			continue
 		}
-		table, err := iptables.Decode(raw)
-		counts, countErr := iptables.Count(raw)
-		if err := cmp.Or(err, countErr); err != nil {
+		table, counts, err := iptables.Read(raw)
+		if err != nil {
 			s.problem(file, "%v", err)
 			continue
 		}
-		dumps[variant] = raw
+		counted[variant] = counts
 		tables = append(tables, collect.NodeTable{File: file, ServiceTable: table})
 		if counts.ServiceRules() > 0 {
 			first := cmp.Or(counts.Frontends.First, counts.Services.First, counts.Backends.First)
@@ -97,8 +96,8 @@ func (s *source) iptables(role, family string, state *collect.NodeState) string 
 		}
 	}
 	live := ""
-	if len(dumps) == 2 {
-		live, _ = iptables.Live(dumps[iptables.LiveLegacy], dumps[iptables.LiveNFT]) // both have been counted
+	if len(counted) == 2 {
+		live = iptables.LiveOf(counted[iptables.LiveLegacy], counted[iptables.LiveNFT])
 	}
 	if live == iptables.LiveLegacy {
 		slices.Reverse(tables)

@@ -1,6 +1,7 @@
 package iptables
 
 import (
+	"bytes"
 	"net/netip"
 	"slices"
 	"strings"
@@ -22,35 +23,56 @@ import (
 // address that rejects for want of endpoints is an external IP or a load
 // balancer's (Kind is then "").
 func Decode(raw []byte) (collect.ServiceTable, error) {
+	table, _, err := Read(raw)
+	return table, err
+}
+
+// Read is Decode and Count of a dump that is read once.
+func Read(raw []byte) (collect.ServiceTable, Counts, error) {
 	d := decoder{
-		at:      map[string]int{},
-		marks:   map[string]collect.Masquerade{},
-		chains:  map[string]*chain{},
-		pods:    map[string]*translation{},
+		at:      map[endpoint]int{},
+		chains:  byName[chain]{entries: map[string]*chain{}},
+		pods:    byName[translation]{entries: make(map[string]*translation, bytes.Count(raw, []byte("\n:KUBE-SEP-")))},
+		marks:   map[endpoint]collect.Masquerade{},
 		entries: map[string]bool{},
 		broken:  map[string]bool{},
 	}
-	if err := scan(raw, d.rule); err != nil {
-		return collect.ServiceTable{}, err
+	var c Counts
+	err := scan(raw, func(r *rule) {
+		d.rule(r)
+		c.rule(r)
+	})
+	if err != nil {
+		return collect.ServiceTable{}, Counts{}, err
 	}
-	return d.table(), nil
+	return d.table(), c, nil
 }
 
 // decoder gathers what each rule says. Chains refer to chains that come later,
 // so the table is put together at the end.
 type decoder struct {
-	fronts    []front        // rules of the nat table, addresses and node ports
-	at        map[string]int // where in fronts an endpoint is
-	loopback  []front        // node ports as 127.0.0.0/8 sees them
-	rejected  []front        // rules of the filter table
-	marks     map[string]collect.Masquerade
-	nodeAddrs []netip.Addr            // whose ports are node ports; the zero Addr is any
-	chains    map[string]*chain       // of one Service
-	pods      map[string]*translation // KUBE-SEP- chains
-	entries   map[string]bool         // jumps from the kernel's own chains
-	broken    map[string]bool         // chains that hold a rule that is not understood
+	fronts    []*front         // rules of the nat table, addresses and node ports
+	at        map[endpoint]int // where in fronts an endpoint is
+	loopback  []front          // node ports as 127.0.0.0/8 sees them
+	rejected  []front          // rules of the filter table
+	marks     map[endpoint]collect.Masquerade
+	nodeAddrs []netip.Addr        // whose ports are node ports; the zero Addr is any
+	chains    byName[chain]       // of one Service
+	pods      byName[translation] // KUBE-SEP- chains
+	entries   map[string]bool     // jumps from the kernel's own chains
+	broken    map[string]bool     // chains that hold a rule that is not understood
 	unparsed  []collect.Line
 }
+
+// endpoint is what a packet is compared with: a Frontend's address, port and
+// protocol. The zero Addr is any address.
+type endpoint struct {
+	address  netip.Addr
+	port     uint16
+	protocol string
+}
+
+func endpointOf(f *collect.Frontend) endpoint { return endpoint{f.Address, f.Port, f.Protocol} }
 
 // front is a rule that matches a Service's address or port.
 type front struct {
@@ -76,13 +98,13 @@ func (d *decoder) rule(r *rule) {
 	case rejections:
 		understood = d.rejection(r, next)
 	case external:
-		understood = grow(d.chains, r.chain).enter(r, next)
+		understood = d.chains.grow(r.chain).enter(r, next)
 	case firewall:
-		understood = grow(d.chains, r.chain).filter(r, next)
+		understood = d.chains.grow(r.chain).filter(r, next)
 	case cluster, local:
-		understood = grow(d.chains, r.chain).choose(r, next)
+		understood = d.chains.grow(r.chain).choose(r, next)
 	case backend:
-		understood = grow(d.pods, r.chain).translate(r, next)
+		understood = d.pods.grow(r.chain).translate(r, next)
 	}
 	if !understood {
 		d.unparsed = append(d.unparsed, r.line)
@@ -90,12 +112,25 @@ func (d *decoder) rule(r *rule) {
 	}
 }
 
+// byName is what chains of one kind say. The rules of a chain stand together, so
+// that the entry asked for is mostly the last one.
+type byName[T any] struct {
+	entries map[string]*T
+	name    string
+	last    *T
+}
+
 // grow gives the chain's entry, a new one for its first rule.
-func grow[T any](chains map[string]*T, name string) *T {
-	if chains[name] == nil {
-		chains[name] = new(T)
+func (b *byName[T]) grow(name string) *T {
+	if b.last != nil && b.name == name {
+		return b.last
 	}
-	return chains[name]
+	b.name, b.last = name, b.entries[name]
+	if b.last == nil {
+		b.last = new(T)
+		b.entries[name] = b.last
+	}
+	return b.last
 }
 
 // service reads a rule of KUBE-SERVICES in nat.
@@ -170,11 +205,12 @@ func (d *decoder) nodePort(r *rule, next string) bool {
 // add keeps a frontend. The first rule for an endpoint takes every packet, so a
 // second one is understood only if it leads to the same place.
 func (d *decoder) add(f front) bool {
-	if i, ok := d.at[f.Endpoint()]; ok {
+	at := endpointOf(&f.Frontend)
+	if i, ok := d.at[at]; ok {
 		return d.fronts[i].next == f.next
 	}
-	d.at[f.Endpoint()] = len(d.fronts)
-	d.fronts = append(d.fronts, f)
+	d.at[at] = len(d.fronts)
+	d.fronts = append(d.fronts, &f)
 	return roleOf("nat", f.next).leads()
 }
 

@@ -27,9 +27,13 @@ type declaration struct {
 
 // scanAll is scan that calls declare with every chain, before its rules.
 func scanAll(raw []byte, declare func(declaration), visit func(*rule)) error {
-	s := scanner{known: newSyntax(), tables: map[string]bool{}, declare: declare, visit: visit}
+	rest := string(raw)
+	s := scanner{
+		known: newSyntax(), tables: map[string]bool{}, declare: declare, visit: visit,
+		chains: make(map[string]struct{}, strings.Count(rest, "\n:")), // room for all, a large map grows slowly
+	}
 	line := collect.Line{}
-	for rest := string(raw); rest != ""; {
+	for rest != "" {
 		line.Text, rest, _ = strings.Cut(rest, "\n")
 		line.Number++
 		if err := s.line(line); err != nil {
@@ -45,8 +49,9 @@ func scanAll(raw []byte, declare func(declaration), visit func(*rule)) error {
 type scanner struct {
 	known  syntax
 	tables map[string]bool
-	table  string          // "" between tables
-	chains map[string]bool // of table
+	table  string              // "" between tables
+	chains map[string]struct{} // of table
+	last   string              // where the last rule stood; "" at the table's first
 
 	declare func(declaration)
 	visit   func(*rule)
@@ -70,7 +75,8 @@ func (s *scanner) line(line collect.Line) error {
 		if s.tables[text] {
 			return errors.New("the second table of this name; is this more than one dump?")
 		}
-		s.table, s.chains, s.tables[text] = text[1:], map[string]bool{}, true
+		clear(s.chains)
+		s.table, s.last, s.tables[text] = text[1:], "", true
 	case s.table == "":
 		return errors.New("stands outside a table")
 	case text == "COMMIT":
@@ -78,7 +84,7 @@ func (s *scanner) line(line collect.Line) error {
 	case text[0] == ':':
 		name, rest, _ := strings.Cut(text[1:], " ")
 		policy, _, _ := strings.Cut(rest, " ")
-		s.chains[name] = true
+		s.chains[name] = struct{}{}
 		s.declare(declaration{s.table, name, policy, line})
 	default:
 		r := &s.rule
@@ -86,13 +92,25 @@ func (s *scanner) line(line collect.Line) error {
 			return err
 		}
 		// Targets of other names may be extensions.
-		for _, name := range [...]string{r.chain, r.value(jumpTo)} {
-			if !s.chains[name] && (name == r.chain || strings.HasPrefix(name, kubePrefix)) {
-				return fmt.Errorf("table %s declares no chain %q", s.table, name)
-			}
+		next := r.value(jumpTo)
+		switch {
+		case (r.chain != s.last || s.last == "") && !s.declared(r.chain):
+			return s.undeclared(r.chain)
+		case strings.HasPrefix(next, kubePrefix) && !s.declared(next):
+			return s.undeclared(next)
 		}
+		s.last = r.chain
 		r.table, r.line = s.table, line
 		s.visit(r)
 	}
 	return nil
+}
+
+func (s *scanner) declared(chain string) bool {
+	_, ok := s.chains[chain]
+	return ok
+}
+
+func (s *scanner) undeclared(chain string) error {
+	return fmt.Errorf("table %s declares no chain %q", s.table, chain)
 }

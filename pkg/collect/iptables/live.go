@@ -37,18 +37,19 @@ func (c Counts) ServiceRules() int {
 // Count counts kube-proxy's rules. It fails where Decode fails.
 func Count(raw []byte) (Counts, error) {
 	var c Counts
-	err := scan(raw, func(r *rule) {
-		if tally := c.tally(r); tally != nil {
-			if tally.Rules == 0 {
-				tally.First = r.line
-			}
-			tally.Rules++
-		}
-	})
-	if err != nil {
+	if err := scan(raw, c.rule); err != nil {
 		return Counts{}, err
 	}
 	return c, nil
+}
+
+func (c *Counts) rule(r *rule) {
+	if tally := c.tally(r); tally != nil {
+		if tally.Rules == 0 {
+			tally.First = r.line
+		}
+		tally.Rules++
+	}
 }
 
 func (c *Counts) tally(r *rule) *Tally {
@@ -87,13 +88,18 @@ func Live(legacy, nft []byte) (which string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("nft dump: %w", err)
 	}
+	return LiveOf(inLegacy, inNFT), nil
+}
+
+// LiveOf is Live of dumps that have been counted.
+func LiveOf(legacy, nft Counts) (which string) {
 	switch {
-	case inLegacy.ServiceRules() > 0 && inNFT.ServiceRules() > 0:
-		return LiveBoth, nil
-	case inLegacy.ServiceRules() > 0:
-		return LiveLegacy, nil
-	case inNFT.ServiceRules() > 0:
-		return LiveNFT, nil
+	case legacy.ServiceRules() > 0 && nft.ServiceRules() > 0:
+		return LiveBoth
+	case legacy.ServiceRules() > 0:
+		return LiveLegacy
+	case nft.ServiceRules() > 0:
+		return LiveNFT
 	}
-	return LiveNone, nil
+	return LiveNone
 }

@@ -38,25 +38,35 @@ func roleOf(table, chain string) role {
 		"PROXY-CANARY", "KUBELET-CANARY":
 		return bookkeeping
 	}
-	switch table + " " + name {
-	case "nat SERVICES":
-		return services
-	case "nat NODEPORTS":
-		return nodePorts
-	case "filter SERVICES", "filter EXTERNAL-SERVICES", "filter NODEPORTS":
-		return rejections
+	switch table {
+	case "nat":
+		return roleInNAT(name)
+	case "filter":
+		switch name {
+		case "SERVICES", "EXTERNAL-SERVICES", "NODEPORTS":
+			return rejections
+		}
 	}
-	kind, _, _ := strings.Cut(name, "-")
-	switch table + " " + kind {
-	case "nat EXT":
+	return strange
+}
+
+func roleInNAT(name string) role {
+	switch name {
+	case "SERVICES":
+		return services
+	case "NODEPORTS":
+		return nodePorts
+	}
+	switch kind, _, _ := strings.Cut(name, "-"); kind {
+	case "EXT":
 		return external
-	case "nat FW":
+	case "FW":
 		return firewall
-	case "nat SVC":
+	case "SVC":
 		return cluster
-	case "nat SVL":
+	case "SVL":
 		return local
-	case "nat SEP":
+	case "SEP":
 		return backend
 	}
 	return strange

@@ -22,9 +22,10 @@ type jump struct {
 	seconds int     // of affinity
 }
 
-// mark is a jump to KUBE-MARK-MASQ for one endpoint or, with "", for all.
+// mark is a jump to KUBE-MARK-MASQ for one endpoint or, with the zero one, for
+// all.
 type mark struct {
-	endpoint string
+	endpoint endpoint
 	who      collect.Masquerade
 }
 
@@ -47,7 +48,7 @@ func (r *rule) mark() (mark, bool) {
 	ok := r.value(jumpTo) == markChain && (r.not == 0 || r.not == source || r.not == inInterface)
 	if ok && r.has&(destination|port) != 0 {
 		f, one := r.frontend()
-		m.endpoint, ok = f.Endpoint(), one && r.has&destination != 0
+		m.endpoint, ok = endpointOf(&f), one && r.has&destination != 0
 	}
 	return m, ok && r.saysNot(jumpTo, destination|port|comment, r.not)
 }

@@ -10,29 +10,38 @@ import (
 
 // table follows every frontend to its backends.
 func (d *decoder) table() collect.ServiceTable {
-	t := collect.ServiceTable{Encoding: "iptables", Frontends: []collect.Frontend{}}
-	placed := map[string][]int{}
-	place := func(f collect.Frontend, names ...string) {
-		for _, name := range names {
-			placed[name] = append(placed[name], len(t.Frontends))
+	t := collect.ServiceTable{Encoding: "iptables", Frontends: make([]collect.Frontend, 0, len(d.fronts)+len(d.rejected))}
+	// What is rejected is looked for among the frontends.
+	placed := map[endpoint][]int{}
+	for _, f := range d.rejected {
+		placed[endpointOf(&f.Frontend)] = nil
+	}
+	place := func(f collect.Frontend, at ...endpoint) {
+		for _, e := range at {
+			if known, asked := placed[e]; asked {
+				placed[e] = append(known, len(t.Frontends))
+			}
 		}
 		t.Frontends = append(t.Frontends, f)
 	}
 	entered := d.entered("nat", servicesChain, "PREROUTING", "OUTPUT")
 	for _, f := range d.fronts {
 		addresses := d.addresses(f.Frontend)
-		if !d.resolve(&f) || !entered || len(addresses) == 0 {
+		if !d.resolve(f) || !entered || len(addresses) == 0 {
 			d.unparsed = append(d.unparsed, f.Line)
 			continue
 		}
-		anywhere := f.Endpoint()
-		for _, f.Address = range addresses {
-			f.Backends = slices.Clone(f.Backends)
-			place(f.Frontend, slices.Compact([]string{anywhere, f.Endpoint()})...)
+		anywhere, backends := endpointOf(&f.Frontend), f.Backends
+		for i, address := range addresses {
+			f.Address = address
+			if i > 0 {
+				f.Backends = slices.Clone(backends)
+			}
+			place(f.Frontend, slices.Compact([]endpoint{anywhere, endpointOf(&f.Frontend)})...)
 		}
 	}
 	for _, f := range d.loopback {
-		if i, ok := d.at[f.Endpoint()]; !ok || d.fronts[i].next != f.next {
+		if i, ok := d.at[endpointOf(&f.Frontend)]; !ok || d.fronts[i].next != f.next {
 			d.unparsed = append(d.unparsed, f.Line)
 		}
 	}
@@ -46,10 +55,11 @@ func (d *decoder) table() collect.ServiceTable {
 			d.unparsed = append(d.unparsed, f.Line)
 			continue
 		}
-		if placed[f.Endpoint()] == nil {
-			place(f.Frontend, f.Endpoint())
+		at := endpointOf(&f.Frontend)
+		if placed[at] == nil {
+			place(f.Frontend, at)
 		}
-		for _, i := range placed[f.Endpoint()] {
+		for _, i := range placed[at] {
 			// Translated packets do not match here: what rejects an endpoint
 			// that has backends is not kube-proxy's.
 			known := &t.Frontends[i]
@@ -80,7 +90,7 @@ func (d *decoder) addresses(f collect.Frontend) []netip.Addr {
 	}
 	var free []netip.Addr
 	for _, f.Address = range d.nodeAddrs {
-		if _, taken := d.at[f.Endpoint()]; !taken || !f.Address.IsValid() {
+		if _, taken := d.at[endpointOf(&f)]; !taken || !f.Address.IsValid() {
 			free = append(free, f.Address)
 		}
 	}
@@ -90,16 +100,17 @@ func (d *decoder) addresses(f collect.Frontend) []netip.Addr {
 // resolve follows a frontend through its chains, KUBE-FW- to KUBE-EXT- to
 // KUBE-SVC- or KUBE-SVL-, an order in which they cannot form a circle.
 func (d *decoder) resolve(f *front) bool {
-	if who, ok := d.marks[f.Endpoint()]; ok {
+	at := endpointOf(&f.Frontend)
+	if who, ok := d.marks[at]; ok {
 		f.Masquerade = who
 	}
 	for name := f.next; ; {
-		c := d.chains[name]
+		c := d.chains.entries[name]
 		if c == nil || d.broken[name] {
 			return false
 		}
 		for _, m := range c.marks {
-			if (m.endpoint == "" || m.endpoint == f.Endpoint()) && f.Masquerade != collect.MasqueradeAlways {
+			if (m.endpoint == endpoint{} || m.endpoint == at) && f.Masquerade != collect.MasqueradeAlways {
 				f.Masquerade = m.who
 			}
 		}
@@ -125,8 +136,9 @@ func (d *decoder) resolve(f *front) bool {
 // kube-proxy rounds them to ten digits.
 func (d *decoder) spread(f *collect.Frontend, c *chain) bool {
 	left := 1.0
+	f.Backends = make([]collect.Backend, 0, len(c.jumps))
 	for _, j := range c.jumps {
-		pod := d.pods[j.next]
+		pod := d.pods.entries[j.next]
 		taken := left * j.share
 		if pod == nil || d.broken[j.next] || !pod.serves(f) || taken <= 0 {
 			return false
@@ -140,7 +152,7 @@ func (d *decoder) spread(f *collect.Frontend, c *chain) bool {
 	// Affinity holds where every backend is tried first, for the same time,
 	// and keeps its sources.
 	for i, s := range c.sticky {
-		if len(c.sticky) != len(c.jumps) || s.next != c.jumps[i].next || s.seconds != c.sticky[0].seconds || !d.pods[s.next].remember {
+		if len(c.sticky) != len(c.jumps) || s.next != c.jumps[i].next || s.seconds != c.sticky[0].seconds || !d.pods.entries[s.next].remember {
 			return false
 		}
 		f.AffinitySeconds = s.seconds

@@ -38,7 +38,7 @@ func Decode(raw Raw) (collect.ServiceTable, error) {
 		return collect.ServiceTable{}, err
 	}
 	hz := tickRate(raw.TimerList)
-	table := collect.ServiceTable{Encoding: "ipvs", Frontends: []collect.Frontend{}}
+	table := collect.ServiceTable{Encoding: "ipvs", Frontends: make([]collect.Frontend, 0, len(services))}
 	for _, service := range services {
 		role, ok := roles.of(service)
 		if !ok {
@@ -72,7 +72,7 @@ func Decode(raw Raw) (collect.ServiceTable, error) {
 }
 
 func backendsOf(service VirtualService) (backends []collect.Backend, unparsed []collect.Line) {
-	backends = []collect.Backend{}
+	backends = make([]collect.Backend, 0, len(service.RealServers))
 	for _, server := range service.RealServers {
 		if server.Forward != ForwardMasq {
 			unparsed = append(unparsed, server.Line)

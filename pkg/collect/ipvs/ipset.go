@@ -64,7 +64,7 @@ type member struct {
 
 // members reads the elements of a set of type hash:ip,port or bitmap:port.
 func (s Set) members() (map[member]bool, error) {
-	all := map[member]bool{}
+	all := make(map[member]bool, len(s.Elements))
 	for _, element := range s.Elements {
 		m, err := parseMember(s.Type, element.Text)
 		if err != nil {

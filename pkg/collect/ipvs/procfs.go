@@ -74,7 +74,10 @@ func Services(raw []byte) ([]VirtualService, error) {
 	if _, _, err := Kernel(raw); err != nil {
 		return nil, err
 	}
-	var services []VirtualService
+	// Room for all: the rows of a virtual service's real servers follow it, so that
+	// one list serves all of them.
+	rows, arrows := bytes.Count(raw, []byte("\n")), bytes.Count(raw, []byte("\n  ->"))
+	services, servers, first := make([]VirtualService, 0, 1+rows-arrows), make([]RealServer, 0, arrows), 0
 	for line := range lines(raw) {
 		if line.Number == 1 || line.Text == serviceHeading || line.Text == serverHeading {
 			continue
@@ -89,8 +92,8 @@ func Services(raw []byte) ([]VirtualService, error) {
 				return nil, lineError(ServicesFile, line, errors.New("a real server above every virtual service"))
 			}
 			server.Line = line
-			last := &services[len(services)-1]
-			last.RealServers = append(last.RealServers, server)
+			servers = append(servers, server)
+			services[len(services)-1].RealServers = servers[first:len(servers):len(servers)]
 			continue
 		}
 		service, err := parseService(fields)
@@ -98,7 +101,7 @@ func Services(raw []byte) ([]VirtualService, error) {
 			return nil, lineError(ServicesFile, line, err)
 		}
 		service.Line = line
-		services = append(services, service)
+		services, first = append(services, service), len(servers)
 	}
 	return services, nil
 }

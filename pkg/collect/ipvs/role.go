@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 
 	"service-dataplane/pkg/collect"
@@ -25,7 +24,7 @@ type roles struct {
 	// sets are the members of kube-proxy's sets of frontends, by set name.
 	sets map[string]map[member]bool
 	// dummy holds the addresses of DummyDevice; nil where it was not read.
-	dummy []netip.Addr
+	dummy map[netip.Addr]bool
 }
 
 // Sets of frontends (pkg/proxy/ipvs/ipset.go in Kubernetes 1.35). The sets of
@@ -61,7 +60,13 @@ func newRoles(ipset, dummyAddrs []byte) (roles, error) {
 			}
 		}
 	}
-	r.dummy, err = Addresses(dummyAddrs)
+	addresses, err := Addresses(dummyAddrs)
+	if addresses != nil {
+		r.dummy = make(map[netip.Addr]bool, len(addresses))
+	}
+	for _, a := range addresses {
+		r.dummy[a] = true
+	}
 	return r, err
 }
 
@@ -95,7 +100,7 @@ func (r roles) of(service VirtualService) (role, bool) {
 		switch {
 		case r.dummy == nil:
 			return role{}, false
-		case slices.Contains(r.dummy, address):
+		case r.dummy[address]:
 			return role{kind: collect.ClusterIP}, true
 		}
 		return role{kind: collect.NodePort}, true

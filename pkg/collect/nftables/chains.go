@@ -32,7 +32,7 @@ type policyChain struct {
 	// slots are the endpoint chains, one of which is taken at random.
 	slots []string
 	// picked is where that is done, or the chain where it is not.
-	picked collect.Line
+	picked source
 }
 
 // externalChain leads what arrives from outside, by NodePort, external IP or
@@ -48,7 +48,7 @@ type endpointChain struct {
 	protocol string
 	// affinity is the set that remembers the clients, "" for none.
 	affinity string
-	src      collect.Line
+	line     collect.Line // of the translation
 }
 
 // shape is a form of rule: words, of which "IP" is the table's family and "*"
@@ -57,33 +57,31 @@ type shape struct {
 	words string
 	// read takes the words at the stars and where the rule stands. It is
 	// false where they make no sense; nil reads nothing.
-	read func(at []string, src collect.Line) bool
+	read func(at []string, src source) bool
 	// last is set where no packet gets past the rule.
 	last bool
 }
 
 // match returns the words of a rule that stand where the shape has stars.
-func (t *table) match(r rule, shape string) (at []string, ok bool) {
-	want := strings.Fields(shape)
-	if len(want) != len(r.words) {
-		return nil, false
-	}
-	for i, w := range want {
+func (t *table) match(rule []string, shape string) (at []string, ok bool) {
+	i := 0
+	for w := range strings.FieldsSeq(shape) {
 		switch {
-		case w == "*":
-			at = append(at, r.words[i])
-		case w == "IP" && r.words[i] != t.family, w != "IP" && w != r.words[i]:
+		case i == len(rule), w == "IP" && rule[i] != t.family, w != "IP" && w != "*" && w != rule[i]:
 			return nil, false
+		case w == "*":
+			at = append(at, rule[i])
 		}
+		i++
 	}
-	return at, true
+	return at, i == len(rule)
 }
 
 // has says whether a chain has a rule of a shape.
 func (t *table) has(chain, shape string) bool {
 	c := t.chainNamed[chain]
 	return c != nil && slices.ContainsFunc(c.rules, func(r rule) bool {
-		_, ok := t.match(r, shape)
+		_, ok := t.match(words(r.text), shape)
 		return ok
 	})
 }
@@ -93,9 +91,9 @@ func (t *table) has(chain, shape string) bool {
 func (d *decoder) read(c *chain, shapes ...shape) {
 	ended := false
 	for _, r := range c.rules {
-		understood := false
+		understood, rule := false, words(r.text)
 		for _, s := range shapes {
-			if at, ok := d.match(r, s.words); ok && !ended {
+			if at, ok := d.match(rule, s.words); ok && !ended {
 				understood = s.read == nil || s.read(at, r.src)
 				ended = s.last && understood
 				break
@@ -131,6 +129,9 @@ func (d *decoder) chain(c *chain, fixed map[string]fixedChain) {
 		d.skip(c.src)
 		d.read(c)
 	}
+	if !isFixed {
+		c.rules = nil // most of the ruleset, and has been read
+	}
 }
 
 func (d *decoder) policyChain(c *chain, policy collect.Policy) {
@@ -140,8 +141,8 @@ func (d *decoder) policyChain(c *chain, policy collect.Policy) {
 		sticky:     map[string]string{},
 		picked:     c.src,
 	}
-	mark := func(m collect.Masquerade) func([]string, collect.Line) bool {
-		return func(at []string, _ collect.Line) bool {
+	mark := func(m collect.Masquerade) func([]string, source) bool {
+		return func(at []string, _ source) bool {
 			addr, ok := d.address(at[0])
 			_, again := p.masquerade[addr]
 			p.masquerade[addr] = m
@@ -152,13 +153,13 @@ func (d *decoder) policyChain(c *chain, policy collect.Policy) {
 		shape{words: "IP daddr * jump mark-for-masquerade", read: mark(collect.MasqueradeAlways)},
 		shape{words: "IP daddr * IP saddr != * jump mark-for-masquerade", read: mark(collect.MasqueradeOffCluster)},
 		shape{words: "IP daddr * iifname != * jump mark-for-masquerade", read: mark(collect.MasqueradeOffCluster)},
-		shape{words: "IP saddr * goto *", read: func(at []string, _ collect.Line) bool {
+		shape{words: "IP saddr * goto *", read: func(at []string, _ source) bool {
 			set, ok := strings.CutPrefix(at[0], "@")
 			_, again := p.sticky[at[1]]
 			p.sticky[at[1]] = set
 			return ok && !again && strings.HasPrefix(set, affinityPrefix)
 		}},
-		shape{words: "numgen random mod * vmap *", last: true, read: func(at []string, src collect.Line) (ok bool) {
+		shape{words: "numgen random mod * vmap *", last: true, read: func(at []string, src source) (ok bool) {
 			p.slots, ok = slots(at[0], at[1])
 			p.picked = src
 			return ok
@@ -169,11 +170,11 @@ func (d *decoder) policyChain(c *chain, policy collect.Policy) {
 
 func (d *decoder) externalChain(c *chain) {
 	e := externalChain{masquerade: collect.MasqueradeNever}
-	toCluster := func(at []string, _ collect.Line) bool {
+	toCluster := func(at []string, _ source) bool {
 		return strings.HasPrefix(at[len(at)-1], clusterPrefix)
 	}
 	d.read(c,
-		shape{words: "jump mark-for-masquerade", read: func([]string, collect.Line) bool {
+		shape{words: "jump mark-for-masquerade", read: func([]string, source) bool {
 			e.masquerade = collect.MasqueradeAlways
 			return true
 		}},
@@ -183,7 +184,7 @@ func (d *decoder) externalChain(c *chain) {
 		shape{words: "iifname * goto *", read: toCluster},
 		shape{words: "fib saddr type local jump mark-for-masquerade"},
 		shape{words: "fib saddr type local goto *", read: toCluster},
-		shape{words: "goto *", last: true, read: func(at []string, _ collect.Line) bool {
+		shape{words: "goto *", last: true, read: func(at []string, _ source) bool {
 			e.next = at[0]
 			return true
 		}},
@@ -196,24 +197,24 @@ func (d *decoder) endpointChain(c *chain) {
 	own := ""
 	d.read(c,
 		// Hairpin: a pod that reaches itself through its Service.
-		shape{words: "IP saddr * jump mark-for-masquerade", read: func(at []string, _ collect.Line) bool {
+		shape{words: "IP saddr * jump mark-for-masquerade", read: func(at []string, _ source) bool {
 			own = at[0]
 			return true
 		}},
-		shape{words: "update * *", read: func(at []string, _ collect.Line) bool {
+		shape{words: "update * *", read: func(at []string, _ source) bool {
 			set, ok := strings.CutPrefix(at[0], "@")
 			again := e.affinity != ""
 			e.affinity = set
 			return ok && !again && strings.HasPrefix(set, affinityPrefix) && at[1] == "{ "+d.family+" saddr }"
 		}},
-		shape{words: "meta l4proto * dnat to *", last: true, read: func(at []string, src collect.Line) bool {
+		shape{words: "meta l4proto * dnat to *", last: true, read: func(at []string, src source) bool {
 			backend, err := netip.ParseAddrPort(at[1])
 			addr, ok := d.address(backend.Addr().String())
 			protocol := protocol(at[0])
 			if err != nil || !ok || protocol == "" || backend.Port() == 0 || own != "" && own != addr.String() {
 				return false
 			}
-			e.backend, e.protocol, e.src = backend, protocol, src
+			e.backend, e.protocol, e.line = backend, protocol, src.line()
 			return true
 		}},
 	)

@@ -97,11 +97,11 @@ func (d *decoder) checkReached() {
 		{"firewall-ips", "firewall-check", "@firewall-ips"},
 	} {
 		if len(d.elements(way.mapName)) > 0 && !d.leads(way.chain, way.to) {
-			d.skip(collect.Line{
-				Number: d.src.Number,
+			d.skip(source{text: collect.Line{
+				Number: d.src.line().Number,
 				Text: fmt.Sprintf("%v: no rule of chain %s leads to %s, so map %s is not looked up",
 					d.table, way.chain, way.to, way.mapName),
-			})
+			}})
 		}
 	}
 }
@@ -110,6 +110,7 @@ func (d *decoder) checkReached() {
 func (d *decoder) leads(chain, to string) bool {
 	c := d.chainNamed[chain]
 	return c != nil && slices.ContainsFunc(c.rules, func(r rule) bool {
-		return len(r.words) > 0 && r.words[len(r.words)-1] == to
+		w := words(r.text)
+		return len(w) > 0 && w[len(w)-1] == to
 	})
 }

@@ -2,7 +2,6 @@ package nftables
 
 import (
 	"net/netip"
-	"slices"
 	"strings"
 
 	"service-dataplane/pkg/collect"
@@ -10,9 +9,13 @@ import (
 
 // readMaps reads every map that leads a packet to a chain or to its end.
 func (d *decoder) readMaps() {
-	clusterIPs := d.addresses("cluster-ips")
+	clusterIPs := map[netip.Addr]bool{}
+	for _, a := range d.addresses("cluster-ips") {
+		clusterIPs[a] = true
+	}
 	nodeIPs := d.addresses("nodeport-ips")
 	firewalled := map[frontendKey]bool{}
+	d.frontends = make([]collect.Frontend, 0, len(d.elements("service-ips"))+len(d.elements("service-nodeports")))
 
 	d.each("firewall-ips", func(k frontendKey, e element) bool {
 		firewalled[k] = true
@@ -32,7 +35,7 @@ func (d *decoder) readMaps() {
 	d.each("no-endpoint-services", func(k frontendKey, e element) bool {
 		kind := collect.ExternalIP
 		switch {
-		case slices.Contains(clusterIPs, k.addr):
+		case clusterIPs[k.addr]:
 			kind = collect.ClusterIP
 		case firewalled[k]:
 			kind = collect.LoadBalancer
@@ -147,7 +150,7 @@ func newFrontend(k frontendKey, kind collect.FrontendKind, e element) collect.Fr
 		Kind: kind, Address: k.addr, Port: k.port, Protocol: k.protocol,
 		Masquerade: collect.MasqueradeNever,
 		Backends:   []collect.Backend{},
-		Line:       e.src,
+		Line:       e.src.line(),
 	}
 }
 
@@ -171,7 +174,7 @@ func (d *decoder) backends(p policyChain, protocol string) []collect.Backend {
 				Address: e.backend.Addr(),
 				Port:    e.backend.Port(),
 				State:   collect.Active,
-				Line:    e.src,
+				Line:    e.line,
 			})
 		}
 	}

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
-	"service-dataplane/pkg/collect"
 )
 
 // readJSON reads the JSON form, libnftables-json(5), one element of its
@@ -34,12 +32,27 @@ func readJSON(raw []byte) (ruleset, error) {
 	if err := expect(json.Delim('{'), "nftables", json.Delim('[')); err != nil {
 		return fail(err)
 	}
+	dec.UseNumber()
+	dec.DisallowUnknownFields()
 	for dec.More() {
-		var element json.RawMessage
-		if err := dec.Decode(&element); err != nil {
-			return fail(err)
+		from := dec.InputOffset()
+		rule, err := ruleElement{}, error(nil)
+		isRule := bytes.HasPrefix(trimLeft(raw[from:]), []byte(`{"rule":`))
+		if isRule {
+			err = dec.Decode(&rule)
+		} else {
+			err = dec.Decode(&unread{})
 		}
-		if err := out.addJSON(element); err != nil {
+		element := trimLeft(raw[from:dec.InputOffset()])
+		switch {
+		case len(element) == 0: // it is no JSON
+			return fail(err)
+		case isRule && err == nil:
+			err = out.addRule(rule.Rule, element)
+		default:
+			err = out.addJSON(element)
+		}
+		if err != nil {
 			return fail(err)
 		}
 	}
@@ -50,6 +63,40 @@ func readJSON(raw []byte) (ruleset, error) {
 		return fail(fmt.Errorf("%v after the end", got))
 	}
 	return out, nil
+}
+
+// trimLeft takes away what stands between two elements.
+func trimLeft(raw []byte) []byte { return bytes.TrimLeft(raw, ", \t\r\n") }
+
+// unread is a value that is skipped.
+type unread struct{}
+
+// UnmarshalJSON reads nothing.
+func (*unread) UnmarshalJSON([]byte) error { return nil }
+
+// ruleElement is a rule as kube-proxy's are. Most of a listing is rules, so these
+// are read at once; any other is for addJSON.
+type ruleElement struct{ Rule ruleBody }
+
+type ruleBody struct {
+	Family, Table, Chain string
+	Handle, Comment      any
+	Expr                 []any
+}
+
+func (r *ruleset) addRule(body ruleBody, raw []byte) error {
+	t := r.find(body.Family, body.Table)
+	if t == nil {
+		return notListed("rule", body.Family, body.Table)
+	}
+	if src := (source{json: raw}); t.isKubeProxy() && !t.addJSONRule(body, true, src) {
+		t.skip(src)
+	}
+	return nil
+}
+
+func notListed(kind, family, table string) error {
+	return fmt.Errorf("a %s of table %s %s, which is not listed", kind, family, table)
 }
 
 // addJSON adds one element: {"chain": {"family": "ip", …}}.
@@ -74,7 +121,7 @@ func (r *ruleset) addJSON(raw json.RawMessage) error {
 			}
 			return nil
 		}
-		src := jsonLine(raw)
+		src := source{json: raw}
 		if kind == "table" {
 			t := newTable(head.Family, head.Name, src)
 			if !fields(body, &struct{ Family, Name, Handle, Comment any }{}) {
@@ -85,7 +132,7 @@ func (r *ruleset) addJSON(raw json.RawMessage) error {
 		t := r.find(head.Family, head.Table)
 		switch {
 		case t == nil:
-			return fmt.Errorf("a %s of table %s %s, which is not listed", kind, head.Family, head.Table)
+			return notListed(kind, head.Family, head.Table)
 		case kind == "chain":
 			c := &chain{name: head.Name, src: src}
 			if head.Hook != nil {
@@ -97,14 +144,20 @@ func (r *ruleset) addJSON(raw json.RawMessage) error {
 		case !t.isKubeProxy():
 		case kind == "set" || kind == "map":
 			return t.addJSONSet(head.Name, body, src)
-		case kind != "rule" || !t.addJSONRule(body, src):
+		case kind == "rule":
+			var b ruleBody
+			known := fields(body, &b)
+			if !t.addJSONRule(b, known, src) {
+				t.skip(src)
+			}
+		default:
 			t.skip(src)
 		}
 	}
 	return nil
 }
 
-func (t *table) addJSONSet(name string, body json.RawMessage, src collect.Line) error {
+func (t *table) addJSONSet(name string, body json.RawMessage, src source) error {
 	s := &set{name: name, src: src}
 	var b struct {
 		Family, Name, Table, Type, Map, Handle, Comment, Flags, Size any
@@ -130,7 +183,7 @@ func (t *table) addJSONSet(name string, body json.RawMessage, src collect.Line) 
 // jsonElement reads a key, [key, verdict], and a key that has a comment or
 // lives for a time: {"elem": {"val": key, "comment": …}}.
 func jsonElement(raw json.RawMessage) (element, bool) {
-	e := element{src: jsonLine(raw)}
+	e := element{src: source{json: raw}}
 	var key any
 	ok := fields(raw, &key)
 	if pair, isPair := key.([]any); isPair && len(pair) == 2 {
@@ -147,15 +200,9 @@ func jsonElement(raw json.RawMessage) (element, bool) {
 	return e, ok && rendered
 }
 
-// addJSONRule is false for a rule that kube-proxy does not write.
-func (t *table) addJSONRule(body json.RawMessage, src collect.Line) bool {
-	var b struct {
-		Family, Table, Handle, Comment any
-
-		Chain string
-		Expr  []any
-	}
-	known := fields(body, &b)
+// addJSONRule is false for a rule that kube-proxy does not write; known says that
+// it has no other fields.
+func (t *table) addJSONRule(b ruleBody, known bool, src source) bool {
 	c := t.chainNamed[b.Chain]
 	if c == nil {
 		t.unknown = append(t.unknown, src)
@@ -165,7 +212,7 @@ func (t *table) addJSONRule(body json.RawMessage, src collect.Line) bool {
 	if !ok {
 		text = ""
 	}
-	c.rules = append(c.rules, rule{words: words(text), src: src})
+	c.rules = append(c.rules, rule{text, src})
 	return ok
 }
 
@@ -175,10 +222,4 @@ func fields(raw json.RawMessage, into any) bool {
 	dec.DisallowUnknownFields()
 	dec.UseNumber()
 	return dec.Decode(into) == nil
-}
-
-func jsonLine(raw json.RawMessage) collect.Line {
-	var compact bytes.Buffer
-	_ = json.Compact(&compact, raw) // it has been decoded, so it is valid
-	return collect.Line{Text: compact.String()}
 }

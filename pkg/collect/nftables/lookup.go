@@ -58,9 +58,9 @@ func (s *sentence) verdictOf(what string, withAddress bool) error {
 	}
 	b, ok := simple(words(e.verdict))
 	if !ok {
-		return walk.StopAt(s.hop("map "+name, e.src), "the verdict %q is not understood", e.verdict)
+		return walk.StopAt(s.hop("map "+name, e.src.line()), "the verdict %q is not understood", e.verdict)
 	}
-	s.quotes = append(s.quotes, s.hop("map "+name, e.src))
+	s.quotes = append(s.quotes, s.hop("map "+name, e.src.line()))
 	s.effect.Verdict, s.effect.Chain = b.Verdict, b.Chain
 	return nil
 }
@@ -96,7 +96,7 @@ func (w *walker) find(name string, fits func(key []string) (bool, error)) (*elem
 	if set == nil {
 		return nil, walk.Stopf("there is no set or map %s in this table", name)
 	}
-	var strange *collect.Line
+	var strange *source
 	for i, e := range set.elems {
 		ok, err := fits(strings.Split(e.key, " . "))
 		if err != nil && strange == nil {
@@ -110,7 +110,7 @@ func (w *walker) find(name string, fits func(key []string) (bool, error)) (*elem
 		strange = &set.unknown[0]
 	}
 	if strange != nil {
-		return nil, walk.StopAt(w.hop(name, *strange), "this is not understood, and may be the element that is looked for")
+		return nil, walk.StopAt(w.hop(name, strange.line()), "this is not understood, and may be the element that is looked for")
 	}
 	return nil, nil
 }

@@ -52,7 +52,7 @@ func Tables(raw []byte) ([]Table, error) {
 			Name:       t.name,
 			Owner:      owner(t),
 			ServiceIPs: len(t.elements("service-ips")),
-			Line:       t.src,
+			Line:       t.src.line(),
 		})
 	}
 	return out, nil

@@ -1,6 +1,8 @@
 package nftables
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 
 	"service-dataplane/pkg/collect"
@@ -19,8 +21,8 @@ type table struct {
 	sets         []*set // sets and maps
 	unparsed     []collect.Line
 	// unknown are attributes of the table itself that are not understood.
-	unknown []collect.Line
-	src     collect.Line
+	unknown []source
+	src     source
 
 	chainNamed map[string]*chain
 	setNamed   map[string]*set
@@ -35,12 +37,12 @@ type chain struct {
 	priority int
 	unknown  bool
 	rules    []rule
-	src      collect.Line
+	src      source
 }
 
 type rule struct {
-	words []string // without the comment; none where it is not understood
-	src   collect.Line
+	text string // without the comment; "" where it is not understood
+	src  source
 }
 
 type set struct {
@@ -48,14 +50,31 @@ type set struct {
 	seconds int // the timeout of its elements; 0 is none
 	elems   []element
 	// unknown are what of the set is not understood: any key may be there.
-	unknown []collect.Line
-	src     collect.Line
+	unknown []source
+	src     source
 }
 
 // element is a key of a set, or a key and a verdict of a map.
 type element struct {
 	key, verdict, comment string
-	src                   collect.Line
+	src                   source
+}
+
+// source is where something stands in the listing. It is a Line once asked for one,
+// since most are not, and that of JSON is a copy.
+type source struct {
+	text collect.Line // of the text form
+	json []byte       // of the JSON form: the element as nft printed it
+}
+
+func (s source) line() collect.Line {
+	if s.json == nil {
+		return s.text
+	}
+	var compact bytes.Buffer
+	compact.Grow(len(s.json))
+	_ = json.Compact(&compact, s.json) // it has been decoded, so it is valid
+	return collect.Line{Text: compact.String()}
 }
 
 // isKubeProxy says whether the table is one that kube-proxy's nftables mode
@@ -65,18 +84,18 @@ func (t *table) isKubeProxy() bool {
 }
 
 // skip keeps what is not understood.
-func (t *table) skip(l collect.Line) { t.unparsed = append(t.unparsed, l) }
+func (t *table) skip(src source) { t.unparsed = append(t.unparsed, src.line()) }
 
 // skipAttribute keeps an attribute of the table that is not understood.
-func (t *table) skipAttribute(l collect.Line) {
-	t.unknown = append(t.unknown, l)
-	t.skip(l)
+func (t *table) skipAttribute(src source) {
+	t.unknown = append(t.unknown, src)
+	t.skip(src)
 }
 
 // skipIn keeps what of a set is not understood.
-func (t *table) skipIn(s *set, l collect.Line) {
-	s.unknown = append(s.unknown, l)
-	t.skip(l)
+func (t *table) skipIn(s *set, src source) {
+	s.unknown = append(s.unknown, src)
+	t.skip(src)
 }
 
 func (t *table) String() string { return "table " + t.family + " " + t.name }
@@ -90,7 +109,7 @@ func (r *ruleset) find(family, name string) *table {
 	return nil
 }
 
-func newTable(family, name string, src collect.Line) *table {
+func newTable(family, name string, src source) *table {
 	return &table{
 		family: family, name: name, src: src,
 		chainNamed: map[string]*chain{}, setNamed: map[string]*set{},

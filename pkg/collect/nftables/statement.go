@@ -32,10 +32,10 @@ type sentence struct {
 // meet is what a rule does to a packet. Every expression of it must be one that is
 // known, unless a match before it fails.
 func (w *walker) meet(r rule, state walk.State) (walk.Effect, error) {
-	if len(r.words) == 0 {
+	if r.text == "" {
 		return walk.Effect{}, walk.Stopf("an expression of this rule is not understood")
 	}
-	s := &sentence{walker: w, words: r.words, state: state}
+	s := &sentence{walker: w, words: words(r.text), state: state}
 	for len(s.words) > 0 && !s.fails {
 		if err := s.expression(); err != nil {
 			return walk.Effect{}, err
@@ -155,7 +155,7 @@ func (s *sentence) among(what string, address netip.Addr) (bool, error) {
 		return contains(key[0], address)
 	})
 	if e != nil {
-		s.quotes = append(s.quotes, s.hop("set "+name, e.src))
+		s.quotes = append(s.quotes, s.hop("set "+name, e.src.line()))
 	}
 	return e != nil, err
 }

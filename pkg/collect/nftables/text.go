@@ -69,7 +69,7 @@ func (r *textReader) table(t *table) error {
 func (r *textReader) block(t *table, head []string) error {
 	var (
 		err  error
-		do   = func(string, collect.Line) {}
+		do   = func(string, source) {}
 		kind = head[0]
 		src  = r.at()
 	)
@@ -77,12 +77,12 @@ func (r *textReader) block(t *table, head []string) error {
 	case kind == "chain" && len(head) == 3:
 		c := &chain{name: head[1], src: src}
 		err = t.addChain(c)
-		do = func(text string, src collect.Line) { c.statement(text, src, t.isKubeProxy()) }
+		do = func(text string, src source) { c.statement(text, src, t.isKubeProxy()) }
 	case !t.isKubeProxy():
 	case (kind == "set" || kind == "map") && len(head) == 3:
 		s := &set{name: head[1], src: src}
 		err = t.addSet(s)
-		do = func(text string, src collect.Line) {
+		do = func(text string, src source) {
 			if !s.statement(text, src) {
 				t.skipIn(s, src)
 			}
@@ -101,13 +101,13 @@ func (r *textReader) block(t *table, head []string) error {
 			return err
 		}
 	}
-	return r.truncated(strings.TrimSuffix(src.Text, " {") + " of " + t.String())
+	return r.truncated(strings.TrimSuffix(src.text.Text, " {") + " of " + t.String())
 }
 
 // statement hands a statement to do, with the line it begins on. The elements
 // of a set or map take one line or more; every such line is handed over as a
 // statement of its own, so that an element is found where it stands.
-func (r *textReader) statement(do func(string, collect.Line)) error {
+func (r *textReader) statement(do func(string, source)) error {
 	const head = "elements = {"
 	text, src, elements := r.line, r.at(), strings.HasPrefix(r.line, head)
 	for open := openBraces(r.line); open != 0; open += openBraces(r.line) {
@@ -143,7 +143,7 @@ func (r *textReader) next() bool {
 	return false
 }
 
-func (r *textReader) at() collect.Line { return collect.Line{Number: r.number, Text: r.line} }
+func (r *textReader) at() source { return source{text: collect.Line{Number: r.number, Text: r.line}} }
 
 func (r *textReader) errorf(format string, args ...any) error {
 	return fmt.Errorf("nft ruleset, line %d: %w", r.number, fmt.Errorf(format, args...))
@@ -155,7 +155,7 @@ func (r *textReader) truncated(inside string) error {
 
 // statement reads a line of a chain: "type nat hook …" of a base chain, the
 // chain's own comment, or a rule.
-func (c *chain) statement(text string, src collect.Line, keepRules bool) {
+func (c *chain) statement(text string, src source, keepRules bool) {
 	f := words(text)
 	n := len(f)
 	switch {
@@ -169,9 +169,9 @@ func (c *chain) statement(text string, src collect.Line, keepRules bool) {
 		c.unknown = !ok
 	case f[0] == "comment" || !keepRules:
 	case n > 2 && f[n-2] == "comment" && f[n-1][0] == '"':
-		c.rules = append(c.rules, rule{words: f[:n-2], src: src})
+		c.rules = append(c.rules, rule{strings.Join(f[:n-2], " "), src})
 	default:
-		c.rules = append(c.rules, rule{words: f, src: src})
+		c.rules = append(c.rules, rule{text, src})
 	}
 }
 
@@ -197,7 +197,7 @@ func priority(f []string) (int, bool) {
 
 // statement reads a line of a set or map. It is false for an attribute that
 // kube-proxy does not use.
-func (s *set) statement(text string, src collect.Line) bool {
+func (s *set) statement(text string, src source) bool {
 	f := words(text)
 	switch f[0] {
 	case "type", "comment", "flags", "size":

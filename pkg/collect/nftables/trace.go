@@ -51,7 +51,7 @@ type walker struct {
 // walk takes the packet through its hooks.
 func (w *walker) walk(m *walk.Machine, p collect.Packet) ([]walk.State, error) {
 	for _, l := range w.unknown {
-		return nil, walk.StopAt(w.hop(w.String(), l), "this says something of the whole table that is not understood")
+		return nil, walk.StopAt(w.hop(w.String(), l.line()), "this says something of the whole table that is not understood")
 	}
 	chains := w.chains()
 	states := []walk.State{walk.Start(p)}
@@ -88,7 +88,7 @@ func (w *walker) walk(m *walk.Machine, p collect.Packet) ([]walk.State, error) {
 func (w *walker) hook(m *walk.Machine, t *walk.Table, hook string, states []walk.State) (_ []walk.State, err error) {
 	for _, c := range w.base(hook) {
 		if c.unknown {
-			return nil, walk.StopAt(w.hop(w.String(), c.src), "the priority of this chain is not understood")
+			return nil, walk.StopAt(w.hop(w.String(), c.src.line()), "the priority of this chain is not understood")
 		}
 		if states, err = m.Hook(t, c.name, states); err != nil {
 			return nil, err
@@ -117,9 +117,9 @@ func (w *walker) chains() *walk.Table {
 		if strings.HasSuffix(c.base, " accept") {
 			policy = walk.Accept
 		}
-		wc := &walk.Chain{Name: c.name, Policy: policy, Line: c.src}
+		wc := &walk.Chain{Name: c.name, Policy: policy, Line: c.src.line()}
 		for _, r := range c.rules {
-			wc.Rules = append(wc.Rules, walk.Rule{Line: r.src, Meet: func(s walk.State) (walk.Effect, error) {
+			wc.Rules = append(wc.Rules, walk.Rule{Line: r.src.line(), Meet: func(s walk.State) (walk.Effect, error) {
 				return w.meet(r, s)
 			}})
 		}
