@@ -18,7 +18,7 @@ func TestReport(t *testing.T) {
 	replace(t, "results/service-path/iptables/raw/worker/iptables-nft-save.txt", "KUBE-SVC-A4KG4DGVQAT3OXM5 ! -s 10.244.0.0/16", "KUBE-SVC-A4KG4DGVQAT3OXM5")
 
 	out, err := runner(t.Context(), "report", "results")
-	for _, want := range []string{"| `iptables` | service-path | ✗ fail | 14 of 15 checks passed, 1 failed (`kernel.table`) |\n", "(`results/service-path/iptables/raw/worker/iptables-nft-save.txt"} {
+	for _, want := range []string{"| `iptables` | service-path | ✗ fail | 15 of 16 checks passed, 1 failed (`kernel.table`) |\n", "(`results/service-path/iptables/raw/worker/iptables-nft-save.txt"} {
 		if exitCode(err) != exitPassed || !strings.Contains(out, want) {
 			t.Errorf("no %q (%v) in\n%s", want, err, out)
 		}
@@ -32,7 +32,7 @@ func TestReport(t *testing.T) {
 			Failure string `xml:"failure"`
 		} `xml:"testsuite>testcase"`
 	}
-	if decodeErr := xml.Unmarshal([]byte(out), &report); decodeErr != nil || exitCode(err) != exitPassed || report.Failures != 1 || len(report.Cases) != 15 {
+	if decodeErr := xml.Unmarshal([]byte(out), &report); decodeErr != nil || exitCode(err) != exitPassed || report.Failures != 1 || len(report.Cases) != 16 {
 		t.Fatalf("%v, %v, %+v", decodeErr, err, report)
 	}
 	for _, c := range report.Cases {

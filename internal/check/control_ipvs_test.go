@@ -53,8 +53,14 @@ func ipvsControls() []control {
 			{"traffic.traced", collect.Fail, "", "client/nodeport-worker.jsonl"},
 		}},
 		{"a backend at weight 0", ipvsRun, func(r *recorded) {
-			r.replace(services, `(^TCP  \w+:7581 rr .*\n  -> \S+ +Masq +)1 `, "${1}0 ")
+			r.replace(services, `(^TCP  \w+:7581 rr .*\n  -> \S+ +Masq +)1( +0 +0 *\n)`, "${1}0${2}")
 		}, []turn{{"kernel.table", collect.Fail, "", services}}},
+		{"a backend that answered at weight 0", ipvsRun, func(r *recorded) {
+			r.replace(services, `(^TCP  \w+:7581 rr .*\n  -> \S+ +Masq +)1( +\d+ +[1-9]\d* *\n)`, "${1}0${2}")
+		}, []turn{
+			{"kernel.table", collect.Fail, "", services},
+			{"traffic.traced", collect.Fail, "", "client/nodeport-worker.jsonl"},
+		}},
 		{"another weight, which lc does not regard", lcRun, func(r *recorded) {
 			r.replace(services, `(Masq +)1 `, "${1}2 ")
 		}, []turn{{"kernel.table", collect.Fail, "", services}}},
