@@ -5,7 +5,7 @@
 #   hack/ci-job.sh report DIR
 #   hack/ci-job.sh compare DIR
 #
-# run: DIR gets results/ and, in work/, the logs of failed runs. What this host
+# run: DIR gets results/ and, in scratch/, the logs of failed runs. What this host
 # can run and what came of it are appended to $GITHUB_STEP_SUMMARY; why
 # something was not run is an annotation as well. The exit code is that of
 # `runner run`, so that a job whose scenarios were all skipped is not green (4).
@@ -33,7 +33,7 @@ run() {
   "$runner" doctor >"$dir/doctor.txt" || true # the run says what it means
   page "What this host can run" "$dir/doctor.txt"
 
-  "$runner" run --scenario "$scenarios" --results "$dir/results" --work-dir "$dir/work" \
+  "$runner" run --scenario "$scenarios" --results "$dir/results" --work-dir "$dir/scratch" \
     >"$dir/run.txt" 2> >(tee "$dir/run.log" >&2) || code=$?
   wait # for tee: its file is read below
   cat "$dir/run.txt"
