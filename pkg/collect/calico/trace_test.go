@@ -68,18 +68,6 @@ func TestTraceOfEveryFrontend(t *testing.T) {
 	}
 }
 
-// shares are "1/2 10.244.95.133:8080, …" and what ends without a backend.
-func shares(t collect.Trace) string {
-	var all []string
-	for _, b := range t.Backends {
-		all = append(all, b.Probability.String()+" "+b.Backend.String())
-	}
-	for _, e := range t.Endings {
-		all = append(all, e.Probability.String()+" "+string(e.Fate))
-	}
-	return strings.Join(all, ", ")
-}
-
 func TestTrace(t *testing.T) {
 	const pod, outside = "10.244.95.9", "192.0.2.200"
 	for _, test := range []struct {
@@ -110,7 +98,7 @@ func TestTrace(t *testing.T) {
 			if err != nil || trace.Stopped != nil {
 				t.Fatal(trace.Stopped, err)
 			}
-			if got := shares(trace); got != test.want {
+			if got := tracetest.Shares(trace); got != test.want {
 				t.Errorf("%s, want %s", got, test.want)
 			}
 			tracetest.Sound(t, trace)
@@ -132,7 +120,7 @@ func TestTraceStops(t *testing.T) {
 			raw.NAT, raw.NATText = nil, bytes.ReplaceAll(raw.NATText, []byte(test.old), []byte(test.new))
 			trace, err := calico.Trace(raw, []byte(attached), packet(collect.FromPod, "10.244.95.9", test.to, "TCP"))
 			if err != nil || trace.Stopped == nil {
-				t.Fatal(shares(trace), err)
+				t.Fatal(tracetest.Shares(trace), err)
 			}
 			if trace.Stopped.At() != test.at || len(trace.Backends) > 0 {
 				t.Errorf("stopped at %s, want %s", trace.Stopped, test.at)

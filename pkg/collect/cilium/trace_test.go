@@ -58,18 +58,6 @@ func TestTraceOfEveryFrontend(t *testing.T) {
 	}
 }
 
-// shares are "1/2 10.245.1.86:8080, …" and what ends without a backend.
-func shares(t collect.Trace) string {
-	var all []string
-	for _, b := range t.Backends {
-		all = append(all, b.Probability.String()+" "+b.Backend.String())
-	}
-	for _, e := range t.Endings {
-		all = append(all, e.Probability.String()+" "+string(e.Fate))
-	}
-	return strings.Join(all, ", ")
-}
-
 func TestTrace(t *testing.T) {
 	const both = "1/2 10.245.1.86:8080, 1/2 10.245.2.76:8080"
 	outside := func(to string) collect.Packet {
@@ -109,7 +97,7 @@ func TestTrace(t *testing.T) {
 			if err != nil || trace.Stopped != nil {
 				t.Fatal(trace.Stopped, err)
 			}
-			if got := shares(trace); got != test.want {
+			if got := tracetest.Shares(trace); got != test.want {
 				t.Errorf("%s, want %s", got, test.want)
 			}
 			tracetest.Sound(t, trace)
@@ -151,7 +139,7 @@ func TestTraceStops(t *testing.T) {
 			}
 			trace, err := cilium.Trace(raw, test.packet)
 			if err != nil || trace.Stopped == nil {
-				t.Fatal(shares(trace), err)
+				t.Fatal(tracetest.Shares(trace), err)
 			}
 			if trace.Stopped.At() != test.at || len(trace.Backends) > 0 {
 				t.Errorf("stopped at %s, want %s", trace.Stopped, test.at)

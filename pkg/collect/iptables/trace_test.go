@@ -77,25 +77,6 @@ func dump(service string, more ...string) iptables.Raw {
 	return iptables.Raw{Family: "iptables", NFT: []byte(strings.Join(append(lines, "COMMIT"), "\n") + "\n")}
 }
 
-func fromPod() collect.Packet {
-	return collect.Packet{
-		Origin: collect.FromPod, Source: netip.MustParseAddr("10.244.0.9"),
-		Destination: netip.MustParseAddrPort("10.96.0.1:80"), Protocol: "TCP",
-	}
-}
-
-// shares are "1/3 10.244.0.1:8080, …" and what ends without a backend.
-func shares(t collect.Trace) string {
-	var all []string
-	for _, b := range t.Backends {
-		all = append(all, b.Probability.String()+" "+b.Backend.String())
-	}
-	for _, e := range t.Endings {
-		all = append(all, e.Probability.String()+" "+string(e.Fate))
-	}
-	return strings.Join(all, ", ")
-}
-
 func TestTraceProbabilities(t *testing.T) {
 	for _, test := range []struct{ name, rules, want string }{
 		// As iptables 1.8.9 prints what kube-proxy writes for three.
@@ -132,11 +113,11 @@ func TestTraceProbabilities(t *testing.T) {
 		{"the same either way", "-A KUBE-SVC-A -i cni0 -j KUBE-SEP-1\n-A KUBE-SVC-A -j KUBE-SEP-1", "1 10.244.0.1:8080"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			trace, err := iptables.Trace(dump(test.rules), fromPod())
+			trace, err := iptables.Trace(dump(test.rules), tracetest.FromPod())
 			if err != nil || trace.Stopped != nil {
 				t.Fatal(trace.Stopped, err)
 			}
-			if got := shares(trace); got != test.want {
+			if got := tracetest.Shares(trace); got != test.want {
 				t.Errorf("%s, want %s", got, test.want)
 			}
 		})
@@ -160,9 +141,9 @@ func TestTraceStops(t *testing.T) {
 		{"state", "-A KUBE-SVC-A -m conntrack --ctstate ODD -j KUBE-SEP-1", "not a state"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			trace, err := iptables.Trace(dump(test.rule), fromPod())
+			trace, err := iptables.Trace(dump(test.rule), tracetest.FromPod())
 			if err != nil || trace.Stopped == nil {
-				t.Fatal(shares(trace), err)
+				t.Fatal(tracetest.Shares(trace), err)
 			}
 			rule, _, _ := strings.Cut(test.rule, "\n")
 			if trace.Stopped.Line.Text != rule || trace.Stopped.At() != "iptables-nft-save.txt:15" || !strings.Contains(trace.Stopped.Note, test.why) {
@@ -177,13 +158,13 @@ func TestTraceStops(t *testing.T) {
 
 // TestTraceErrors: what keeps a dump from being walked at all names the line.
 func TestTraceErrors(t *testing.T) {
-	_, err := iptables.Trace(dump("-A KUBE-SVC-A -j KUBE-SEP-9"), fromPod())
+	_, err := iptables.Trace(dump("-A KUBE-SVC-A -j KUBE-SEP-9"), tracetest.FromPod())
 	if err == nil || !strings.Contains(err.Error(), "iptables-nft-save.txt: line 15") {
 		t.Errorf("a chain that does not exist: %v", err)
 	}
 	both := dump("-A KUBE-SVC-A -j KUBE-SEP-1")
 	both.Legacy = both.NFT
-	if _, err := iptables.Trace(both, fromPod()); err == nil || !strings.Contains(err.Error(), "both hold rules") {
+	if _, err := iptables.Trace(both, tracetest.FromPod()); err == nil || !strings.Contains(err.Error(), "both hold rules") {
 		t.Errorf("rules in both variants: %v", err)
 	}
 }
@@ -198,14 +179,14 @@ func TestTraceEnds(t *testing.T) {
 	raw := dump("-A KUBE-SVC-A -j D-0")
 	raw.NFT = bytes.Replace(raw.NFT, []byte("-A PREROUTING"), []byte(strings.Join(append(chains, ":D-30 - [0:0]"), "\n")+"\n-A PREROUTING"), 1)
 	raw.NFT = bytes.Replace(raw.NFT, []byte("COMMIT"), []byte(strings.Join(rules, "\n")+"\nCOMMIT"), 1)
-	trace, err := iptables.Trace(raw, fromPod())
+	trace, err := iptables.Trace(raw, tracetest.FromPod())
 	if err != nil || trace.Stopped == nil || !strings.Contains(trace.Stopped.Note, "does not end") {
 		t.Errorf("chains that double: stopped at %v, %v", trace.Stopped, err)
 	}
 	unknown := strings.Repeat("-A KUBE-SVC-A -i cni0 -m odd -j RETURN\n", 20)
-	trace, err = iptables.Trace(dump(unknown+"-A KUBE-SVC-A -j KUBE-SEP-1"), fromPod())
+	trace, err = iptables.Trace(dump(unknown+"-A KUBE-SVC-A -j KUBE-SEP-1"), tracetest.FromPod())
 	if err != nil || trace.Stopped == nil {
-		t.Errorf("twenty rules that ask what is not known: %s, %v", shares(trace), err)
+		t.Errorf("twenty rules that ask what is not known: %s, %v", tracetest.Shares(trace), err)
 	}
 }
 
@@ -269,7 +250,7 @@ func TestTraceLocalPolicy(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(pod.Backends) <= len(outside.Backends) || outside.Marked.Decision != collect.No {
-			t.Errorf("%s: from a pod %s, from outside %s", f.Endpoint(), shares(pod), shares(outside))
+			t.Errorf("%s: from a pod %s, from outside %s", f.Endpoint(), tracetest.Shares(pod), tracetest.Shares(outside))
 		}
 		compared++
 	}
@@ -281,11 +262,11 @@ func TestTraceLocalPolicy(t *testing.T) {
 // TestTraceWithoutEndpoints: the filter table rejects, and the rule is named.
 func TestTraceWithoutEndpoints(t *testing.T) {
 	raw := recorded(t, "calico-before/worker/iptables-save.txt")
-	p := fromPod()
+	p := tracetest.FromPod()
 	p.Destination, p.Protocol = netip.MustParseAddrPort("10.96.0.10:53"), "UDP"
 	trace, err := iptables.Trace(raw, p)
-	if err != nil || trace.Stopped != nil || shares(trace) != "1 rejected" {
-		t.Fatal(shares(trace), trace.Stopped, err)
+	if err != nil || trace.Stopped != nil || tracetest.Shares(trace) != "1 rejected" {
+		t.Fatal(tracetest.Shares(trace), trace.Stopped, err)
 	}
 	if by := trace.Endings[0].By.Line.Text; !strings.Contains(by, "has no endpoints") {
 		t.Errorf("rejected by %s", by)
@@ -324,7 +305,7 @@ func FuzzTrace(f *testing.F) {
 	}
 	f.Add(dump("-A KUBE-SVC-A -m statistic --mode random --probability 0.33333333349 -j KUBE-SEP-1").NFT)
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		for _, p := range []collect.Packet{fromPod(), toFrontend(collect.Frontend{Port: 30081, Protocol: "TCP"})} {
+		for _, p := range []collect.Packet{tracetest.FromPod(), toFrontend(collect.Frontend{Port: 30081, Protocol: "TCP"})} {
 			trace, err := iptables.Trace(iptables.Raw{NFT: bytes.Clone(raw), Family: "iptables"}, p)
 			if err == nil {
 				tracetest.Sound(t, trace)

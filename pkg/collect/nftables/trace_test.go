@@ -125,25 +125,6 @@ func listing(t *testing.T, oldNew ...string) []byte {
 	return []byte(text)
 }
 
-func fromPod() collect.Packet {
-	return collect.Packet{
-		Origin: collect.FromPod, Source: netip.MustParseAddr("10.244.0.9"),
-		Destination: netip.MustParseAddrPort("10.96.0.1:80"), Protocol: "TCP",
-	}
-}
-
-// shares are "1/3 10.244.0.1:8080, …" and what ends without a backend.
-func shares(t collect.Trace) string {
-	var all []string
-	for _, b := range t.Backends {
-		all = append(all, b.Probability.String()+" "+b.Backend.String())
-	}
-	for _, e := range t.Endings {
-		all = append(all, e.Probability.String()+" "+string(e.Fate))
-	}
-	return strings.Join(all, ", ")
-}
-
 func TestTraceProbabilities(t *testing.T) {
 	for _, test := range []struct {
 		name, old, new, want string
@@ -158,11 +139,11 @@ func TestTraceProbabilities(t *testing.T) {
 		{"set of addresses", "ip saddr != 10.244.0.0/16", "ip saddr != { 10.244.0.0/16, 10.245.0.0/16 }", "1/3 10.244.0.1:8080, 1/3 10.244.0.2:8080, 1/3 10.244.0.3:8080"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			trace, err := nftables.Trace("nft.txt", listing(t, test.old, test.new), fromPod())
+			trace, err := nftables.Trace("nft.txt", listing(t, test.old, test.new), tracetest.FromPod())
 			if err != nil || trace.Stopped != nil {
 				t.Fatal(trace.Stopped, err)
 			}
-			if got := shares(trace); got != test.want {
+			if got := tracetest.Shares(trace); got != test.want {
 				t.Errorf("%s, want %s", got, test.want)
 			}
 		})
@@ -191,16 +172,16 @@ func TestTraceStops(t *testing.T) {
 		{"interface", "numgen", "iifname \"eth0\" goto endpoint-1\n\t\tnumgen", "nft.txt:21"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			trace, err := nftables.Trace("nft.txt", listing(t, test.old, test.new), fromPod())
+			trace, err := nftables.Trace("nft.txt", listing(t, test.old, test.new), tracetest.FromPod())
 			switch {
 			case err != nil:
 				t.Fatal(err)
 			case test.at == "": // not on the way of this packet
 				if trace.Stopped != nil || len(trace.Backends) != 3 {
-					t.Errorf("%s, stopped at %v", shares(trace), trace.Stopped)
+					t.Errorf("%s, stopped at %v", tracetest.Shares(trace), trace.Stopped)
 				}
 			case trace.Stopped == nil || trace.Stopped.At() != test.at || len(trace.Backends) > 0:
-				t.Errorf("%s, stopped at %v, want %s", shares(trace), trace.Stopped, test.at)
+				t.Errorf("%s, stopped at %v, want %s", tracetest.Shares(trace), trace.Stopped, test.at)
 			}
 		})
 	}
@@ -228,14 +209,14 @@ func TestTraceStopsInJSON(t *testing.T) {
 			}
 			trace, err := nftables.Trace("nft.json", changed, toFrontend(table.Frontends[0]))
 			if err != nil || trace.Stopped == nil {
-				t.Fatal(shares(trace), err)
+				t.Fatal(tracetest.Shares(trace), err)
 			}
 		})
 	}
 }
 
 func TestTraceMasquerade(t *testing.T) {
-	outside := fromPod()
+	outside := tracetest.FromPod()
 	outside.Origin, outside.Source = collect.FromOutside, netip.MustParseAddr("192.0.2.77")
 	for _, test := range []struct {
 		name, old, new string
@@ -243,7 +224,7 @@ func TestTraceMasquerade(t *testing.T) {
 		marked         collect.Decision
 		by             string
 	}{
-		{"pod", "", "", fromPod(), collect.No, ""},
+		{"pod", "", "", tracetest.FromPod(), collect.No, ""},
 		{"outside", "", "", outside, collect.Yes, "nft.txt:20"},
 		{"interface", "ip saddr != 10.244.0.0/16", "iifname != \"cni0\"", outside, collect.Depends, "nft.txt:20"},
 	} {
@@ -270,8 +251,8 @@ func TestTraceOrder(t *testing.T) {
 		"dstnat + 10": "1/3 10.244.0.1:8080, 1/3 10.244.0.2:8080, 1/3 10.244.0.3:8080",
 	} {
 		raw := listing(t, "\tchain nat-prerouting {", strings.ReplaceAll(late, "%s", priority))
-		trace, err := nftables.Trace("nft.txt", raw, fromPod())
-		if got := shares(trace); err != nil || got != want {
+		trace, err := nftables.Trace("nft.txt", raw, tracetest.FromPod())
+		if got := tracetest.Shares(trace); err != nil || got != want {
 			t.Errorf("priority %s: %s, %v, %v", priority, got, trace.Stopped, err)
 		}
 	}
@@ -286,7 +267,7 @@ func FuzzTrace(f *testing.F) {
 		f.Add(raw)
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		for _, p := range []collect.Packet{fromPod(), toFrontend(collect.Frontend{Kind: collect.NodePort, Port: 30081, Protocol: "TCP"})} {
+		for _, p := range []collect.Packet{tracetest.FromPod(), toFrontend(collect.Frontend{Kind: collect.NodePort, Port: 30081, Protocol: "TCP"})} {
 			trace, err := nftables.Trace("nft.txt", raw, p)
 			if err == nil {
 				tracetest.Sound(t, trace)
